@@ -1,0 +1,18 @@
+/* What Slurm says about the step that starts here, for the recorder. */
+#ifndef SPHASE_SPANK_DESCRIBE_H
+#define SPHASE_SPANK_DESCRIBE_H
+
+#include <slurm/spank.h>
+
+#include "spank/options.h"
+#include "spank/recorder_link.h"
+
+/* Fills everything but socket_path and node_db. What Slurm does not tell stays unknown. */
+void sphase_describe_step(spank_t spank, const struct sphase_site_options* site,
+                          const struct sphase_job_options* job, const char* option_text,
+                          struct sphase_link_start* out);
+
+/* Number of ids in a Slurm list such as "0-3,8". SPHASE_LINK_UNKNOWN for text that is none. */
+uint64_t sphase_count_list(const char* text);
+
+#endif

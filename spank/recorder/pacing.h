@@ -1,0 +1,46 @@
+// When the edge thread may sleep on the bell and when it must only look now and then.
+//
+// Every marker of a quiet program wakes us at once, so its edge is read within microseconds. A
+// program that marks thousands of times a second would make us run as often; then we look at the
+// ring at intervals instead, at most kDuty of the time, and edges in between are interpolated.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sphase {
+
+class Pacing {
+ public:
+  /// After a drain that took `took_ns` and found `records` of which up to `capacity` fit.
+  /// Unit: ns to stay away from the ring before sleeping on the bell again; 0: sleep on the bell.
+  std::int64_t pause_ns(std::int64_t now_ns, std::int64_t took_ns, std::uint32_t records) {
+    refill(now_ns);
+    if (records == 0) return 0;
+    wakes_ -= 1;
+    if (wakes_ >= 0) return 0;
+    wakes_ = 0;
+    return std::clamp(took_ns * kDuty, kShortestNs, kLongestNs);
+  }
+  /// Records are being read in bulk: their counters are not exact at the edge.
+  bool hot() const { return wakes_ < 1; }
+
+  static constexpr double kWakesPerSecond = 2000;
+  static constexpr double kBurst = 200;
+  static constexpr std::int64_t kDuty = 9;  // pause / work: at most a tenth of one CPU
+  static constexpr std::int64_t kShortestNs = 100'000;
+  static constexpr std::int64_t kLongestNs = 10'000'000;
+
+ private:
+  void refill(std::int64_t now_ns) {
+    if (last_ns_ != 0) {
+      const double seconds = static_cast<double>(now_ns - last_ns_) / 1e9;
+      wakes_ = std::min(kBurst, wakes_ + seconds * kWakesPerSecond);
+    }
+    last_ns_ = now_ns;
+  }
+  double wakes_ = kBurst;
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace sphase

@@ -1,0 +1,295 @@
+#include "spank/recorder/session.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "common/vocabulary.h"
+
+namespace sphase {
+namespace {
+
+constexpr std::size_t kMaxValuesPerBatch = 10'000;
+
+void sleep_ns(std::int64_t ns) {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+Session::Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid)
+    : period_ns_(static_cast<std::int64_t>(start.period_ns)),
+      epoch_offset_ns_(epoch_ns() - monotonic_ns()),
+      outside_pid_(outside_pid),
+      ring_(std::move(ring)),
+      sampler_(std::move(tree), static_cast<int>(start.stepd_pid)),
+      phases_([this](std::string_view code, std::string text) {
+        batch_.notices.push_back({epoch_ns(), std::string(code), std::move(text)});
+      }) {}
+
+void Session::notice(std::string_view code, std::string text) {
+  const std::lock_guard lock(mutex_);
+  batch_.notices.push_back({epoch_ns(), std::string(code), std::move(text)});
+}
+
+void Session::attach(const sphase_link_task& task) {
+  const std::lock_guard lock(mutex_);
+  sampler_.attach(task.task, static_cast<int>(task.pid), outside_pid_);
+  TaskRow row;
+  row.task = task.task;
+  row.global_task = task.global_task;
+  row.pid = static_cast<int>(task.pid);
+  row.start_ns = epoch_ns();
+  tasks_[task.task] = row;
+  batch_.tasks.push_back(row);
+  if (!started_) {
+    store_sample("start");
+    started_ = true;
+    next_tick_ns_ = monotonic_ns() + period_ns_;
+  }
+  ring_.wake();  // the edge thread sleeps without an end until there is a task
+}
+
+void Session::task_exit(const sphase_link_task& task) {
+  const std::lock_guard lock(mutex_);
+  drain();
+  const std::int64_t now = monotonic_ns();
+  const auto known = tasks_.find(task.task);
+  if (known == tasks_.end()) return;
+  phases_.close_task(task.task, edge_now(task.task, now, now));
+  TaskRow& row = known->second;
+  row.end_ns = epoch_ns();
+  const bool last = std::all_of(tasks_.begin(), tasks_.end(),
+                                [](const auto& one) { return one.second.end_ns.has_value(); });
+  // slurmstepd has waited for the task: its cgroup still stands, its memory is given back.
+  store_sample(last ? "end" : "task end");
+  end_sampled_ = last;
+  row.exit_status = task.exit_status;
+  if (const auto cpu = sampler_.task_cpu(task.task)) row.cpu_time_ns = cpu->time_ns;
+  batch_.tasks.push_back(row);
+}
+
+void Session::finish(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (finished_) return;
+  finished_ = true;
+  drain();
+  const std::int64_t now = monotonic_ns();
+  phases_.close_all([&](std::uint32_t task) { return edge_now(task, now, now); });
+  if (started_ && !end_sampled_) store_sample("end");
+  state_.end_ns = epoch_ns();
+  state_.end_reason = reason;
+}
+
+std::uint32_t Session::add_client(int pid) {
+  const std::lock_guard lock(mutex_);
+  const auto task = sampler_.task_of_pid(pid);
+  if (!task) return 0;
+  const std::uint32_t number = clients_.add(pid, *task);
+  if (number == 0 && !clients_refused_) {
+    clients_refused_ = true;
+    batch_.notices.push_back({epoch_ns(), std::string(notice::kLimit),
+                              "more than " + std::to_string(Clients::kMost) +
+                                  " processes mark at once: markers of further ones are lost"});
+  }
+  return number;
+}
+
+void Session::look_for_ended_clients() {
+  const std::lock_guard lock(mutex_);
+  if (clients_.all().empty()) return;
+  const std::int64_t now = monotonic_ns();
+  drain();
+  for (auto client = clients_.all().begin(); client != clients_.all().end();) {
+    pollfd ended{client->second.pidfd.get(), POLLIN, 0};
+    if (!client->second.pidfd || poll(&ended, 1, 0) <= 0) {
+      ++client;
+      continue;
+    }
+    phases_.close_client(client->first, edge_now(client->second.task, now, now));
+    client = clients_.all().erase(client);
+  }
+}
+
+std::pair<Batch, RunState> Session::take() {
+  const std::lock_guard lock(mutex_);
+  batch_.phases = phases_.take_rows(monotonic_ns(), finished_);
+  for (PhaseRow& row : batch_.phases) {
+    row.begin_ns = to_epoch(row.begin_ns);
+    if (row.end_ns) row.end_ns = to_epoch(*row.end_ns);
+  }
+  state_.last_ns = epoch_ns();
+  state_.cpu = sampler_.cpu_tier();
+  state_.memory = sampler_.memory_tier();
+  state_.io = sampler_.io_tier();
+  state_.markers_dropped = static_cast<std::int64_t>(ring_.dropped());
+  state_.edge_lag_p50_ns = lag_.quantile_ns(0.5);
+  state_.edge_lag_p99_ns = lag_.quantile_ns(0.99);
+  RunState state = state_;
+  state.markers_invalid += static_cast<std::int64_t>(ring_.torn());
+  return {std::exchange(batch_, {}), state};
+}
+
+void Session::run_edges() {
+  std::int64_t wake_at_ns = INT64_MAX;
+  while (!stopping_.load()) {
+    const std::int64_t idle_ns = 3'600'000'000'000;
+    ring_.wait(std::clamp<std::int64_t>(wake_at_ns - monotonic_ns(), 1, idle_ns));
+    std::int64_t pause_ns = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (finished_) return;
+      const std::int64_t begun_ns = monotonic_ns();
+      const std::uint32_t records = drain();
+      tick(monotonic_ns());
+      pause_ns = pacing_.pause_ns(begun_ns, monotonic_ns() - begun_ns, records);
+      hot_ = pause_ns > 0;
+      wake_at_ns = wake_at_ns_;
+    }
+    if (pause_ns > 0) sleep_ns(pause_ns);
+  }
+}
+
+void Session::stop() {
+  stopping_.store(true);
+  ring_.wake();
+}
+
+/// Handles every marker that waits. The caller holds the lock.
+std::uint32_t Session::drain() {
+  std::uint32_t records = 0;
+  std::int64_t read_ns = monotonic_ns();
+  const std::uint32_t most = ring_.capacity();
+  while (records < most) {
+    const auto record = ring_.next(read_ns);
+    if (!record) break;
+    if (records == 0) sample_edge(read_ns);
+    ++records;
+    if (!hot_ || records % 64 == 0) read_ns = monotonic_ns();
+    handle(*record, read_ns);
+  }
+  state_.markers += records;
+  ring_.publish_tail();
+  return records;
+}
+
+void Session::handle(const sphase_record& record, std::int64_t read_ns) {
+  Client* const client = clients_.find(record.client);
+  if (client == nullptr || record.type < SPHASE_BEGIN || record.type > SPHASE_ATTR) {
+    ++state_.markers_invalid;
+    return;
+  }
+  const bool shell = (record.flags & SPHASE_FLAG_SHELL) != 0;
+  const StreamId id = shell ? StreamId{true, client->task, 0, 0}
+                            : StreamId{false, client->task, record.client, record.tid};
+  const RecordText text = record_text(record);
+  if (record.type == SPHASE_BEGIN || record.type == SPHASE_END) {
+    handle_edge(record, id, *client, text.name, read_ns);
+  } else if (text.name.empty() || batch_.values.size() >= kMaxValuesPerBatch ||
+             batch_.attributes.size() >= kMaxValuesPerBatch) {
+    ++state_.markers_invalid;
+  } else if (record.type == SPHASE_VALUE) {
+    batch_.values.push_back({to_epoch(static_cast<std::int64_t>(record.time_ns)), client->task,
+                             phases_.path_of(id), text.name, record.value});
+  } else {
+    batch_.attributes.push_back({client->task, phases_.path_of(id), text.name, text.value});
+  }
+}
+
+void Session::handle_edge(const sphase_record& record, const StreamId& id, Client& client,
+                          const std::string& name, std::int64_t read_ns) {
+  // A time from the future or from before the step is a lie, or another time namespace.
+  const auto marked_ns = static_cast<std::int64_t>(record.time_ns);
+  const std::int64_t time_ns = marked_ns > 0 && marked_ns <= read_ns ? marked_ns : read_ns;
+  Edge edge = edge_now(client.task, time_ns, read_ns);
+  edge.client = record.client;
+  if (!id.shell) stamp_edge(client, record, edge);
+  if (!hot_) lag_.add(read_ns - time_ns);
+
+  const int depth = record.depth == SPHASE_DEPTH_UNKNOWN ? -1 : record.depth;
+  const std::uint64_t dropped = ring_.dropped();
+  const bool lost = dropped != client.dropped_seen;
+  client.dropped_seen = dropped;
+  if (record.type == SPHASE_BEGIN) {
+    phases_.begin(id, name, depth, lost, edge);
+  } else {
+    phases_.end(id, name, depth, lost, edge);
+  }
+}
+
+/// The counters of a task as they are read now, for a marker that fired at `time_ns`.
+Edge Session::edge_now(std::uint32_t task, std::int64_t time_ns, std::int64_t read_ns) {
+  Edge edge;
+  edge.time_ns = time_ns;
+  edge.lag_ns = std::max<std::int64_t>(0, read_ns - time_ns);
+  if (const auto cpu = task_cpu(task, read_ns)) {
+    edge.task_cpu_ns = cpu->time_ns;
+    edge.task_resolution_ns = cpu->resolution_ns;
+    edge.task_source = cpu->source;
+  }
+  return edge;
+}
+
+std::optional<Sampler::TaskCpu> Session::task_cpu(std::uint32_t task, std::int64_t now_ns) {
+  constexpr std::int64_t kReuseNs = 200'000;
+  if (!hot_) return sampler_.task_cpu(task);
+  if (recent_cpu_.task != task || now_ns - recent_cpu_.time_ns > kReuseNs) {
+    recent_cpu_ = {task, now_ns, sampler_.task_cpu(task)};
+  }
+  return recent_cpu_.cpu;
+}
+
+void Session::store_sample(const char* kind) {
+  SampleRow row = sampler_.sample(kind);
+  const std::int64_t now = monotonic_ns();
+  row.time_ns = to_epoch(now);
+  phases_.memory_seen(row.memory, now);
+  last_file_bytes_ = row.memory.file.value_or(0);
+  last_sample_ns_ = now;
+  batch_.samples.push_back(std::move(row));
+}
+
+/// One sample for all markers of a drain, before they are handled; unless there was one within the
+/// last millisecond, or markers come in bulk.
+void Session::sample_edge(std::int64_t now_ns) {
+  if (!started_ || hot_ || now_ns - last_sample_ns_ < kEdgeSampleGapNs) return;
+  store_sample("edge");
+}
+
+/// Memory between samples, so that the peak of a short phase is not missed: the total first, and
+/// its parts only when it could raise the peak of an open phase.
+void Session::look_at_memory() {
+  const auto current = sampler_.current_bytes();
+  if (!current) return;
+  if (*current - last_file_bytes_ <= phases_.lowest_open_peak()) return;
+  const Memory memory = sampler_.memory();
+  last_file_bytes_ = memory.file.value_or(0);
+  phases_.memory_seen(memory, monotonic_ns());
+}
+
+void Session::tick(std::int64_t now_ns) {
+  if (!started_) return;
+  if (now_ns >= next_tick_ns_) {
+    if (last_tick_ns_ != 0 && now_ns - last_tick_ns_ > 3 * period_ns_) {
+      batch_.notices.push_back(
+          {epoch_ns(), std::string(notice::kGap),
+           "no samples for " + std::to_string((now_ns - last_tick_ns_) / 1'000'000) +
+               " ms: the recorder was stopped or the node was too busy to run it"});
+    }
+    store_sample("tick");
+    last_tick_ns_ = now_ns;
+    next_tick_ns_ = std::max(next_tick_ns_ + period_ns_, now_ns + period_ns_ / 2);
+  }
+  if (!phases_.any_open()) {
+    next_memory_ns_ = 0;
+  } else if (now_ns >= next_memory_ns_) {
+    if (next_memory_ns_ != 0) look_at_memory();
+    next_memory_ns_ = now_ns + kMemoryPeriodNs;
+  }
+  wake_at_ns_ = next_memory_ns_ != 0 ? std::min(next_tick_ns_, next_memory_ns_) : next_tick_ns_;
+}
+
+}  // namespace sphase

@@ -1,0 +1,81 @@
+// Which sources a task gets, and why not better ones.
+#include "spank/recorder/counter_source.h"
+#include "spank/recorder/proc_source.h"
+
+namespace sphase {
+namespace {
+
+/// The task's own group for a controller; or why there is none.
+struct OwnGroup {
+  std::optional<std::string> directory;
+  std::string reason;
+};
+
+/// A group is the job's own if a process known to be outside of the job is not in it (or below).
+OwnGroup own_group(const CgroupTree& tree, int pid, int outside_pid, const std::string& controller) {
+  const std::string name = controller.empty() ? "cgroup v2" : "cgroup v1 " + controller;
+  if (tree.mount_of(controller) == nullptr) return {std::nullopt, name + " is not mounted"};
+  const auto inside = tree.path(pid, controller);
+  if (!inside) return {std::nullopt, "the task has no " + name + " group"};
+  const auto outside = tree.path(outside_pid, controller);
+  if (*inside == "/" || (outside && (*outside == *inside || is_below(*outside, *inside)))) {
+    return {std::nullopt, "Slurm keeps no " + name + " group for the task"};
+  }
+  auto directory = tree.directory(pid, controller);
+  if (!directory) return {std::nullopt, name + " of the task is outside of what is mounted here"};
+  return {std::move(directory), ""};
+}
+
+template <typename Source, typename V1, typename V2>
+std::unique_ptr<Source> open_group(const OwnGroup& v2, const OwnGroup& v1, V1 open_v1, V2 open_v2,
+                                   std::string& key, std::string& reason) {
+  if (v2.directory) {
+    if (auto source = open_v2(*v2.directory)) {
+      key = *v2.directory;
+      return source;
+    }
+    reason = "cgroup v2 has no such controller for the task";
+  }
+  if (v1.directory) {
+    if (auto source = open_v1(*v1.directory)) {
+      key = *v1.directory;
+      reason.clear();
+      return source;
+    }
+    reason = "cannot read " + *v1.directory;
+    return nullptr;
+  }
+  reason = v1.reason + (reason.empty() ? "; " + v2.reason : "; " + reason);
+  return nullptr;
+}
+
+}  // namespace
+
+TaskSources open_task_sources(const CgroupTree& tree, int pid, int outside_pid) {
+  TaskSources sources;
+  const OwnGroup v2 = own_group(tree, pid, outside_pid, "");
+  sources.cpu = open_group<CpuSource>(v2, own_group(tree, pid, outside_pid, "cpuacct"),
+                                      open_cpuacct_v1, open_cpu_v2, sources.cpu_key,
+                                      sources.cpu_reason);
+  sources.memory = open_group<MemorySource>(v2, own_group(tree, pid, outside_pid, "memory"),
+                                            open_memory_v1, open_memory_v2, sources.memory_key,
+                                            sources.memory_reason);
+  for (const char* controller : {"", "cpuacct", "memory", "freezer", "pids"}) {
+    if (sources.processes) break;
+    const OwnGroup group = own_group(tree, pid, outside_pid, controller);
+    if (group.directory) sources.processes = open_cgroup_procs(*group.directory);
+  }
+  const std::string tree_key = "process " + std::to_string(pid);
+  if (!sources.processes) sources.processes = std::make_unique<ProcTree>(tree.proc(), pid);
+  if (!sources.cpu) {
+    sources.cpu = std::make_unique<ProcCpu>(tree.proc(), pid);
+    sources.cpu_key = tree_key;
+  }
+  if (!sources.memory) {
+    sources.memory = std::make_unique<ProcMemory>(tree.proc(), pid);
+    sources.memory_key = tree_key;
+  }
+  return sources;
+}
+
+}  // namespace sphase

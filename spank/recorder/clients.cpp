@@ -19,12 +19,13 @@ Client* Clients::find(std::uint32_t number) {
   return found == clients_.end() ? nullptr : &found->second;
 }
 
-void stamp_edge(Client& client, const sphase_record& record, Edge& edge) {
-  const auto time_ns = static_cast<std::int64_t>(record.time_ns);
-  if (record.cpu_time_ns != 0) {
-    client.stamp_cpu_ns = static_cast<std::int64_t>(record.cpu_time_ns);
-    client.stamp_time_ns = time_ns;
-  }
+void remember_stamp(Client& client, const sphase_record& record) {
+  if (record.cpu_time_ns == 0) return;
+  client.stamp_cpu_ns = static_cast<std::int64_t>(record.cpu_time_ns);
+  client.stamp_time_ns = static_cast<std::int64_t>(record.time_ns);
+}
+
+void stamp_edge(const Client& client, std::int64_t time_ns, Edge& edge) {
   if (!client.stamp_cpu_ns) return;
   const std::int64_t age_ns = time_ns - client.stamp_time_ns;
   if (age_ns < 0 || age_ns > Clients::kStampMostNs) return;

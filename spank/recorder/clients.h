@@ -38,8 +38,11 @@ class Clients {
   std::uint32_t next_ = 1;
 };
 
-/// Puts the process CPU time into `edge`: the record's own stamp, else the client's last one
-/// carried on by the time since (as one busy thread would), with that time as its uncertainty.
-void stamp_edge(Client& client, const sphase_record& record, Edge& edge);
+/// Remembers the CPU stamp of a record, if it has one.
+void remember_stamp(Client& client, const sphase_record& record);
+
+/// Puts the process CPU time into `edge`: the client's last stamp, carried on by the time since (as
+/// one busy thread would use it), with that time as its uncertainty.
+void stamp_edge(const Client& client, std::int64_t time_ns, Edge& edge);
 
 }  // namespace sphase

@@ -166,9 +166,8 @@ std::uint32_t Session::drain() {
   while (records < most) {
     const auto record = ring_.next(read_ns);
     if (!record) break;
-    if (records == 0) sample_edge(read_ns);
-    ++records;
     if (!hot_ || records % 64 == 0) read_ns = monotonic_ns();
+    ++records;
     handle(*record, read_ns);
   }
   state_.markers += records;
@@ -183,6 +182,7 @@ void Session::handle(const sphase_record& record, std::int64_t read_ns) {
     return;
   }
   const bool shell = (record.flags & SPHASE_FLAG_SHELL) != 0;
+  if (!shell) remember_stamp(*client, record);
   const StreamId id = shell ? StreamId{true, client->task, 0, 0}
                             : StreamId{false, client->task, record.client, record.tid};
   const RecordText text = record_text(record);
@@ -206,8 +206,9 @@ void Session::handle_edge(const sphase_record& record, const StreamId& id, Clien
   const std::int64_t time_ns = marked_ns > 0 && marked_ns <= read_ns ? marked_ns : read_ns;
   Edge edge = edge_now(client.task, time_ns, read_ns);
   edge.client = record.client;
-  if (!id.shell) stamp_edge(client, record, edge);
+  if (!id.shell) stamp_edge(client, time_ns, edge);
   if (!hot_) lag_.add(read_ns - time_ns);
+  sample_edge(read_ns);  // after the task's own counters, which must be as near as can be
 
   const int depth = record.depth == SPHASE_DEPTH_UNKNOWN ? -1 : record.depth;
   const std::uint64_t dropped = ring_.dropped();
@@ -252,8 +253,8 @@ void Session::store_sample(const char* kind) {
   batch_.samples.push_back(std::move(row));
 }
 
-/// One sample for all markers of a drain, before they are handled; unless there was one within the
-/// last millisecond, or markers come in bulk.
+/// A sample for this marker and all within the next millisecond, before the tracker sees it; none
+/// while markers come in bulk.
 void Session::sample_edge(std::int64_t now_ns) {
   if (!started_ || hot_ || now_ns - last_sample_ns_ < kEdgeSampleGapNs) return;
   store_sample("edge");

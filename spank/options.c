@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RIGHT_FORM \
+#define RIGHT_FORM                                                                               \
   "use --phase-telemetry[=off] or --phase-telemetry=period=1s,events=PAPI_TOT_INS+PAPI_TOT_CYC," \
   "profile=NAME"
 
@@ -97,8 +97,8 @@ int sphase_job_options_parse(const char* text, struct sphase_job_options* out, c
     return 0;
   }
   if (strlen(text) >= sizeof(copy)) {
-    snprintf(why, why_size, "--phase-telemetry: the value is longer than 511 characters; "
-             RIGHT_FORM);
+    snprintf(why, why_size,
+             "--phase-telemetry: the value is longer than 511 characters; " RIGHT_FORM);
     return -1;
   }
   strcpy(copy, text);

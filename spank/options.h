@@ -23,20 +23,20 @@ enum {
 
 /* --phase-telemetry[=off|on|key=value,…] as one job asked for it. */
 struct sphase_job_options {
-  int on;             /* 0: --phase-telemetry=off */
-  int period_ms;      /* 0: not given, the site's default holds */
-  char events[128];   /* PAPI events joined by '+', "" = not given */
-  char profile[128];  /* "" = not given */
+  int on;            /* 0: --phase-telemetry=off */
+  int period_ms;     /* 0: not given, the site's default holds */
+  char events[128];  /* PAPI events joined by '+', "" = not given */
+  char profile[128]; /* "" = not given */
 };
 
 /* plugstack.conf arguments: the site's defaults. */
 struct sphase_site_options {
-  int default_on;       /* default=on|off */
-  int period_ms;        /* period= */
-  int64_t max_bytes;    /* max_bytes= cap of node.db */
-  char node_db[256];    /* node_db= with %n for the node's name */
-  char run_dir[80];     /* run_dir= sockets and notes; short, for sun_path */
-  char recorder[256];   /* recorder= path of sphase-recorder */
+  int default_on;     /* default=on|off */
+  int period_ms;      /* period= */
+  int64_t max_bytes;  /* max_bytes= cap of node.db */
+  char node_db[256];  /* node_db= with %n for the node's name */
+  char run_dir[80];   /* run_dir= sockets and notes; short, for sun_path */
+  char recorder[256]; /* recorder= path of sphase-recorder */
 };
 
 /* Parses `text` (NULL, "" and "(null)" mean "on"). Returns 0, or -1 with one line in `why` that

@@ -12,11 +12,11 @@
 int sphase_local_option(const char* value);
 
 /* slurmstepd, in the order in which Slurm calls them. None of them can fail. */
-void sphase_remote_init(int argc, char* argv[]);  /* plugstack.conf arguments */
-int sphase_remote_option(const char* value);      /* may come twice: the last one wins; 0 */
-void sphase_remote_start(spank_t spank);          /* forks the recorder: about 1 ms */
-void sphase_remote_attach(spank_t spank);         /* per task; waits at most kLinkAttachWaitMs */
-void sphase_remote_task_exit(spank_t spank);      /* per task; at most kLinkTaskExitWaitMs */
-void sphase_remote_goodbye(void);                 /* at most kLinkGoodbyeWaitMs */
+void sphase_remote_init(int argc, char* argv[]); /* plugstack.conf arguments */
+int sphase_remote_option(const char* value);     /* may come twice: the last one wins; 0 */
+void sphase_remote_start(spank_t spank);         /* forks the recorder: about 1 ms */
+void sphase_remote_attach(spank_t spank);        /* per task; waits at most kLinkAttachWaitMs */
+void sphase_remote_task_exit(spank_t spank);     /* per task; at most kLinkTaskExitWaitMs */
+void sphase_remote_goodbye(void);                /* at most kLinkGoodbyeWaitMs */
 
 #endif

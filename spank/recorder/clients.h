@@ -16,7 +16,7 @@ namespace sphase {
 struct Client {
   int pid = 0;
   std::uint32_t task = 0;
-  Fd pidfd;  // readable when the process has ended
+  Fd pidfd;                        // readable when the process has ended
   std::int64_t stamp_time_ns = 0;  // its last CPU stamp
   std::optional<std::int64_t> stamp_cpu_ns;
   std::uint64_t dropped_seen = 0;  // ring drops when it last marked

@@ -77,6 +77,6 @@ std::unique_ptr<CpuSource> open_cpuacct_v1(const std::string& directory);
 std::unique_ptr<CpuSource> open_cpu_v2(const std::string& directory);
 std::unique_ptr<MemorySource> open_memory_v1(const std::string& directory);
 std::unique_ptr<MemorySource> open_memory_v2(const std::string& directory);
-std::unique_ptr<ProcessSource> open_cgroup_procs(const std::string& directory);
+std::unique_ptr<ProcessSource> open_cgroup_procs(const std::string& directory, bool unified);
 
 }  // namespace sphase

@@ -1,5 +1,6 @@
 #include "spank/recorder/file.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace sphase {
@@ -29,17 +30,23 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
 }
 
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    if (line.size() > key.size() + 1 && line.substr(0, key.size()) == key &&
-        (line[key.size()] == ' ' || line[key.size()] == ':')) {
-      return parse_number(line.substr(key.size() + 1));
+  std::optional<std::int64_t> number;
+  numbers_after(text, {{key, &number}});
+  return number;
+}
+
+void numbers_after(std::string_view text, std::initializer_list<Wanted> wanted) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    for (const auto& [key, number] : wanted) {
+      if (line.size() > key.size() && (line[key.size()] == ' ' || line[key.size()] == ':') &&
+          line.starts_with(key)) {
+        *number = parse_number(line.substr(key.size() + 1));
+      }
     }
-    at = end + 1;
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return std::nullopt;
 }
 
 }  // namespace sphase

@@ -35,7 +35,8 @@ class Recorder {
       : io_(io),
         link_(io, kLinkFd),
         start_(start),
-        session_(start, CgroupTree::read(), std::move(ring), getpid()) {
+        tree_(CgroupTree::read()),
+        session_(start, tree_, std::move(ring), getpid()) {
     listen();
     edges_ = std::thread([this] {
       const std::string why = become_realtime();
@@ -56,9 +57,9 @@ class Recorder {
 
  private:
   void listen() {
-    auto socket = AppSocket::open(
-        io_, start_.socket_path, start_.uid, start_.gid, session_.ring_fd(),
-        session_.ring_capacity(), [this](int pid) { return session_.add_client(pid); });
+    auto socket = AppSocket::open(io_, start_.socket_path, start_.uid, start_.gid,
+                                  session_.ring_fd(), session_.ring_capacity(),
+                                  [this](int pid) { return session_.add_client(pid); });
     if (socket) {
       apps_ = std::move(*socket);
     } else {
@@ -94,9 +95,8 @@ class Recorder {
   void attach(const sphase_link_task& message) {
     if (!left_groups_) {
       left_groups_ = true;
-      const std::string why =
-          leave_job_groups(CgroupTree::read(), static_cast<int>(start_.stepd_pid),
-                           static_cast<int>(message.pid));
+      const std::string why = leave_job_groups(tree_, static_cast<int>(start_.stepd_pid),
+                                               static_cast<int>(message.pid));
       if (!why.empty()) session_.notice(notice::kSource, why);
     }
     session_.attach(message);
@@ -123,6 +123,7 @@ class Recorder {
   asio::io_context& io_;
   asio::posix::stream_descriptor link_;
   sphase_link_start start_;
+  const CgroupTree tree_;
   Session session_;
   std::unique_ptr<AppSocket> apps_;
   std::unique_ptr<StoreThread> store_;

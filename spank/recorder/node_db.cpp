@@ -23,10 +23,10 @@ struct Magic {
   const char* name;
 };
 constexpr Magic kNetworkFileSystems[] = {
-    {0x6969, "NFS"},         {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"}, {0x517b, "SMB"},
-    {0xff534d42, "CIFS"},    {0xfe534d42, "SMB2"},   {0x00c36400, "Ceph"}, {0x5346414f, "AFS"},
-    {0x01021997, "9P"},      {0x19830326, "BeeGFS"}, {0x7461636f, "OCFS2"},
-    {0x47465332, "GFS2"},    {0x65735546, "FUSE"},
+    {0x6969, "NFS"},      {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},  {0x517b, "SMB"},
+    {0xff534d42, "CIFS"}, {0xfe534d42, "SMB2"},   {0x00c36400, "Ceph"},  {0x5346414f, "AFS"},
+    {0x01021997, "9P"},   {0x19830326, "BeeGFS"}, {0x7461636f, "OCFS2"}, {0x47465332, "GFS2"},
+    {0x65735546, "FUSE"},
 };
 
 bool is_damage(int code) {
@@ -177,9 +177,9 @@ Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns) {
   auto deleted = db.exec(has_samples ? "DELETE FROM sample WHERE run_id = " + run
                                      : "DELETE FROM run WHERE run_id = " + run);
   if (!deleted) return Error{deleted.error()};
-  auto counted = db.exec(
-      "INSERT INTO meta VALUES ('rows_deleted', " + std::to_string(db.changes()) +
-      ") ON CONFLICT (key) DO UPDATE SET value = value + excluded.value");
+  auto counted =
+      db.exec("INSERT INTO meta VALUES ('rows_deleted', " + std::to_string(db.changes()) +
+              ") ON CONFLICT (key) DO UPDATE SET value = value + excluded.value");
   if (!counted) return Error{counted.error()};
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -29,14 +30,18 @@ bool move_to_root(const CgroupMount& mount) {
   return ::write(procs.get(), "0", 1) == 1;  // 0 = the writer itself
 }
 
+using Paths = std::map<std::string, std::string>;
+
 /// True if our group there is the job's: slurmstepd's too, but not the task's.
-bool sits_in_job(const CgroupTree& tree, const std::string& controller, int stepd_pid,
-                 int task_pid) {
-  const auto own = tree.path(getpid(), controller);
-  const auto stepd = tree.path(stepd_pid, controller);
-  const auto task = tree.path(task_pid, controller);
-  if (!own || !stepd || !task || *own == "/" || *own == *task) return false;
-  return *own == *stepd || is_below(*stepd, *own) || is_below(*task, *own);
+bool sits_in_job(const std::string& controller, const Paths& own, const Paths& stepd,
+                 const Paths& task) {
+  if (!own.contains(controller) || !stepd.contains(controller) || !task.contains(controller)) {
+    return false;
+  }
+  const std::string& ours = own.at(controller);
+  if (ours == "/" || ours == task.at(controller)) return false;
+  return ours == stepd.at(controller) || is_below(stepd.at(controller), ours) ||
+         is_below(task.at(controller), ours);
 }
 
 }  // namespace
@@ -60,11 +65,14 @@ void reset_process() {
 
 std::string leave_job_groups(const CgroupTree& tree, int stepd_pid, int task_pid) {
   std::string why;
+  const Paths own = tree.paths(getpid());
+  const Paths stepd = tree.paths(stepd_pid);
+  const Paths task = tree.paths(task_pid);
   std::set<std::string> done;  // mount points: one hierarchy may carry several controllers
   for (const CgroupMount& mount : tree.mounts()) {
     const std::string controller = mount.unified ? "" : mount.controllers.front();
     if (!done.insert(mount.mount_point).second) continue;
-    if (!sits_in_job(tree, controller, stepd_pid, task_pid)) continue;
+    if (!sits_in_job(controller, own, stepd, task)) continue;
     if (!move_to_root(mount)) {
       why = "the recorder cannot leave the job's cgroup in " + mount.mount_point + ": " +
             std::strerror(errno);

@@ -15,19 +15,20 @@ std::optional<CpuTime> cpu_between(const Edge& begin, const Edge& end) {
   std::optional<CpuTime> task;
 
   if (begin.process_cpu_ns && end.process_cpu_ns && begin.client == end.client) {
-    const std::int64_t used = std::max<std::int64_t>(0, *end.process_cpu_ns - *begin.process_cpu_ns);
+    const std::int64_t used =
+        std::max<std::int64_t>(0, *end.process_cpu_ns - *begin.process_cpu_ns);
     // The marking thread's own time is exact; each other busy thread is a tick behind.
     const std::int64_t others = std::max<std::int64_t>(0, ceil_div(used, wall_ns) - 1);
-    process = CpuTime{used,
-                      begin.process_uncertainty_ns + end.process_uncertainty_ns +
-                          others * end.task_resolution_ns,
-                      "process"};
+    process = CpuTime{
+        used,
+        begin.process_uncertainty_ns + end.process_uncertainty_ns + others * end.task_resolution_ns,
+        "process"};
   }
   if (begin.task_cpu_ns && end.task_cpu_ns) {
     const std::int64_t used = std::max<std::int64_t>(0, *end.task_cpu_ns - *begin.task_cpu_ns);
     const std::int64_t busy = std::max<std::int64_t>(1, ceil_div(used, wall_ns));
-    task = CpuTime{used, busy * (end.task_resolution_ns + begin.lag_ns + end.lag_ns),
-                   end.task_source};
+    task =
+        CpuTime{used, busy * (end.task_resolution_ns + begin.lag_ns + end.lag_ns), end.task_source};
   }
   if (!process) return task;
   if (!task) return process;

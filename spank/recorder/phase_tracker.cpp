@@ -243,8 +243,8 @@ void PhaseTracker::end(const StreamId& id, std::string_view name, int depth, boo
   const std::string open = path_of(id);
   notice_once(notice::kUnmatchedEnd, std::string(name),
               "task " + std::to_string(id.task) + " ended phase \"" + std::string(name) +
-                  "\" which was not open" +
-                  (open.empty() ? "" : " (open was \"" + open + "\")") + "; ignored");
+                  "\" which was not open" + (open.empty() ? "" : " (open was \"" + open + "\")") +
+                  "; ignored");
 }
 
 void PhaseTracker::close_if(const std::function<bool(const StreamId&)>& wanted,
@@ -347,8 +347,8 @@ PhaseRow PhaseTracker::fold_row(StateKey key, const Fold& fold) const {
   if (out.cpu && span_ns > 0) {
     // Not read at each of its edges: its share of the task's CPU time by time spent in it.
     const std::int64_t all_ns = out.cpu->time_ns;
-    const double share = std::min(1.0, static_cast<double>(fold.sum.wall_ns) /
-                                           static_cast<double>(span_ns));
+    const double share =
+        std::min(1.0, static_cast<double>(fold.sum.wall_ns) / static_cast<double>(span_ns));
     const auto part_ns = static_cast<std::int64_t>(static_cast<double>(all_ns) * share);
     out.cpu = CpuTime{part_ns, std::max(part_ns, all_ns - part_ns), "share"};
   }

@@ -130,8 +130,8 @@ class PhaseTracker {
 
   Notice notice_;
   std::set<std::string> noticed_;
-  std::vector<std::string> paths_{""};  // [PathId], 0 = outside of all
-  std::vector<std::string> names_{""};  // [PathId] last component
+  std::vector<std::string> paths_{""};                // [PathId], 0 = outside of all
+  std::vector<std::string> names_{""};                // [PathId] last component
   std::unordered_map<std::string, PathId> children_;  // parent id and name
   std::map<StreamId, Stream> streams_;
   std::unordered_map<StateKey, PathState> states_;

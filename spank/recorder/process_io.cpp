@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
 
 #include "spank/recorder/sampler.h"
 
@@ -44,8 +43,7 @@ std::optional<Io> parse_io(std::string_view text) {
 }
 
 ProcessIo::ProcessIo(std::string proc, int stepd_pid)
-    : proc_(std::move(proc)),
-      stepd_(open_read(proc_ + "/" + std::to_string(stepd_pid) + "/io")) {
+    : proc_(std::move(proc)), stepd_(open_read(proc_ + "/" + std::to_string(stepd_pid) + "/io")) {
   if (!stepd_) reason_ = std::string("/proc/PID/io: ") + std::strerror(errno);
   rebase();
 }
@@ -64,9 +62,10 @@ std::optional<Io> ProcessIo::total(const std::vector<int>& pids) {
     subtract(sum, base_);
     any = true;
   }
-  const std::set<int> alive(pids.begin(), pids.end());
-  std::erase_if(files_, [&](const auto& file) { return !alive.contains(file.first); });
-  for (const int pid : alive) {
+  std::erase_if(files_, [&](const auto& file) {
+    return !std::binary_search(pids.begin(), pids.end(), file.first);
+  });
+  for (const int pid : pids) {
     auto file = files_.find(pid);
     if (file == files_.end()) {
       if (files_.size() >= kMaxProcesses) {

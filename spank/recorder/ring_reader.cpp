@@ -71,8 +71,7 @@ Result<RingReader> RingReader::create(std::uint32_t capacity) {
   if (fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return errno_error("sealing the ring");
   }
-  void* const map =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd.get(), 0);
+  void* const map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd.get(), 0);
   if (map == MAP_FAILED) return errno_error("mmap of the ring");
   auto* const ring = static_cast<sphase_ring*>(map);
   RingReader reader(std::move(memfd), ring, capacity);
@@ -96,8 +95,8 @@ RingReader::~RingReader() {
 }
 
 sphase_record* RingReader::slot(std::uint64_t position) const {
-  auto* const records = reinterpret_cast<sphase_record*>(reinterpret_cast<char*>(ring_) +
-                                                         SPHASE_RING_HEADER_BYTES);
+  auto* const records =
+      reinterpret_cast<sphase_record*>(reinterpret_cast<char*>(ring_) + SPHASE_RING_HEADER_BYTES);
   return records + (position & (capacity_ - 1));
 }
 

@@ -48,8 +48,8 @@ class RingReader {
 
   Fd memfd_;
   sphase_ring* ring_;
-  std::uint32_t capacity_;       // ours, whatever the shared header says
-  std::uint64_t position_ = 0;   // likewise
+  std::uint32_t capacity_;      // ours, whatever the shared header says
+  std::uint64_t position_ = 0;  // likewise
   std::uint64_t torn_ = 0;
   std::int64_t stuck_since_ns_ = 0;
   std::atomic<bool> nudged_{false};

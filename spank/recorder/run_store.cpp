@@ -87,8 +87,8 @@ Status insert_all(Database& db, const char* sql, const Rows& rows, Bind bind) {
 
 void RunStore::add(Batch&& batch) {
   if (pending_.size() + batch.size() > kMaxPending) {
-    samples_dropped_ += static_cast<std::int64_t>(batch.samples.size() + batch.phases.size() +
-                                                  batch.values.size());
+    samples_dropped_ +=
+        static_cast<std::int64_t>(batch.samples.size() + batch.phases.size() + batch.values.size());
     batch.samples.clear();
     batch.phases.clear();
     batch.values.clear();
@@ -225,25 +225,24 @@ Status RunStore::write_run(const RunState& state) {
 
 Status RunStore::write_rows() {
   const std::int64_t run = *run_id_;
-  auto done = insert_all(
-      *db_, "INSERT OR REPLACE INTO task VALUES (?,?,?,?,?,?,?,?)", pending_.tasks,
-      [&](Statement& insert, const TaskRow& row) {
-        std::optional<std::int64_t> global;
-        if (row.global_task != UINT32_MAX) global = row.global_task;
-        insert.bind(1, run).bind(2, row.task).bind(3, global).bind(4, row.pid);
-        insert.bind(5, row.start_ns).bind(6, row.end_ns).bind(7, row.exit_status);
-        insert.bind(8, row.cpu_time_ns);
-      });
+  auto done =
+      insert_all(*db_, "INSERT OR REPLACE INTO task VALUES (?,?,?,?,?,?,?,?)", pending_.tasks,
+                 [&](Statement& insert, const TaskRow& row) {
+                   std::optional<std::int64_t> global;
+                   if (row.global_task != UINT32_MAX) global = row.global_task;
+                   insert.bind(1, run).bind(2, row.task).bind(3, global).bind(4, row.pid);
+                   insert.bind(5, row.start_ns).bind(6, row.end_ns).bind(7, row.exit_status);
+                   insert.bind(8, row.cpu_time_ns);
+                 });
   if (!done) return done;
   done = insert_all(
-      *db_, "INSERT OR IGNORE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-      pending_.samples,
+      *db_, "INSERT OR IGNORE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", pending_.samples,
       [&](Statement& insert, const SampleRow& row) { bind_sample(insert, run, row); });
   if (!done) return done;
-  done = insert_all(
-      *db_, "INSERT OR REPLACE INTO phase VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-      pending_.phases,
-      [&](Statement& insert, const PhaseRow& row) { bind_phase(insert, run, row); });
+  done =
+      insert_all(*db_, "INSERT OR REPLACE INTO phase VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                 pending_.phases,
+                 [&](Statement& insert, const PhaseRow& row) { bind_phase(insert, run, row); });
   if (!done) return done;
   done = insert_all(*db_, "INSERT OR IGNORE INTO value VALUES (?,?,?,?,?,?)", pending_.values,
                     [&](Statement& insert, const ValueRow& row) {

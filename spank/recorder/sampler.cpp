@@ -48,8 +48,14 @@ std::optional<Sampler::TaskCpu> Sampler::task_cpu(std::uint32_t task) {
                  is_cgroup(group.source->tier()) ? "cgroup" : "proc"};
 }
 
-std::vector<int> Sampler::pids() {
-  std::vector<int> all;
+/// Listing a group's processes costs as much as all the rest, so edges that follow each other
+/// closely share one list; a process born in between shows at the next.
+const std::vector<int>& Sampler::pids(bool anew) {
+  const std::int64_t now = monotonic_ns();
+  if (!anew && now - pids_time_ns_ < kListAgeNs) return pids_;
+  pids_time_ns_ = now;
+  std::vector<int>& all = pids_;
+  all.clear();
   for (auto& [id, task] : tasks_) {
     const std::vector<int> some = task.processes->pids();
     all.insert(all.end(), some.begin(), some.end());
@@ -95,7 +101,7 @@ SampleRow Sampler::sample(const char* kind) {
     if (group.known) add(row.cpu_time_ns, group.last_ns);
   }
   row.memory = memory();
-  const std::vector<int> alive = pids();
+  const std::vector<int>& alive = pids(std::string_view(kind) != "edge");
   row.processes = static_cast<std::int64_t>(alive.size());
   row.io = io_.total(alive);
   row.time_ns = epoch_ns();

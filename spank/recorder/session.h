@@ -78,10 +78,10 @@ class Session {
   Batch batch_;
   RunState state_;
   std::map<std::uint32_t, TaskRow> tasks_;
-  bool started_ = false;   // the first task is attached
+  bool started_ = false;  // the first task is attached
   bool finished_ = false;
   bool end_sampled_ = false;
-  bool hot_ = false;       // this drain is one of many: counters are not read at each edge
+  bool hot_ = false;  // this drain is one of many: counters are not read at each edge
   std::int64_t next_tick_ns_ = 0;
   std::int64_t last_tick_ns_ = 0;
   std::int64_t next_memory_ns_ = 0;

@@ -11,17 +11,22 @@ struct OwnGroup {
   std::string reason;
 };
 
+using Paths = std::map<std::string, std::string>;
+
 /// A group is the job's own if a process known to be outside of the job is not in it (or below).
-OwnGroup own_group(const CgroupTree& tree, int pid, int outside_pid, const std::string& controller) {
+OwnGroup own_group(const CgroupTree& tree, const Paths& task, const Paths& outside,
+                   const std::string& controller) {
   const std::string name = controller.empty() ? "cgroup v2" : "cgroup v1 " + controller;
   if (tree.mount_of(controller) == nullptr) return {std::nullopt, name + " is not mounted"};
-  const auto inside = tree.path(pid, controller);
-  if (!inside) return {std::nullopt, "the task has no " + name + " group"};
-  const auto outside = tree.path(outside_pid, controller);
-  if (*inside == "/" || (outside && (*outside == *inside || is_below(*outside, *inside)))) {
+  const auto inside = task.find(controller);
+  if (inside == task.end()) return {std::nullopt, "the task has no " + name + " group"};
+  const auto other = outside.find(controller);
+  const bool shared = other != outside.end() &&
+                      (other->second == inside->second || is_below(other->second, inside->second));
+  if (inside->second == "/" || shared) {
     return {std::nullopt, "Slurm keeps no " + name + " group for the task"};
   }
-  auto directory = tree.directory(pid, controller);
+  auto directory = tree.directory_of(controller, inside->second);
   if (!directory) return {std::nullopt, name + " of the task is outside of what is mounted here"};
   return {std::move(directory), ""};
 }
@@ -53,17 +58,21 @@ std::unique_ptr<Source> open_group(const OwnGroup& v2, const OwnGroup& v1, V1 op
 
 TaskSources open_task_sources(const CgroupTree& tree, int pid, int outside_pid) {
   TaskSources sources;
-  const OwnGroup v2 = own_group(tree, pid, outside_pid, "");
-  sources.cpu = open_group<CpuSource>(v2, own_group(tree, pid, outside_pid, "cpuacct"),
-                                      open_cpuacct_v1, open_cpu_v2, sources.cpu_key,
-                                      sources.cpu_reason);
-  sources.memory = open_group<MemorySource>(v2, own_group(tree, pid, outside_pid, "memory"),
-                                            open_memory_v1, open_memory_v2, sources.memory_key,
-                                            sources.memory_reason);
+  const Paths task = tree.paths(pid);
+  const Paths outside = tree.paths(outside_pid);
+  const auto own = [&](const std::string& controller) {
+    return own_group(tree, task, outside, controller);
+  };
+  const OwnGroup v2 = own("");
+  sources.cpu = open_group<CpuSource>(v2, own("cpuacct"), open_cpuacct_v1, open_cpu_v2,
+                                      sources.cpu_key, sources.cpu_reason);
+  sources.memory = open_group<MemorySource>(v2, own("memory"), open_memory_v1, open_memory_v2,
+                                            sources.memory_key, sources.memory_reason);
   for (const char* controller : {"", "cpuacct", "memory", "freezer", "pids"}) {
     if (sources.processes) break;
-    const OwnGroup group = own_group(tree, pid, outside_pid, controller);
-    if (group.directory) sources.processes = open_cgroup_procs(*group.directory);
+    const OwnGroup group = own(controller);
+    if (!group.directory) continue;
+    sources.processes = open_cgroup_procs(*group.directory, controller[0] == '\0');
   }
   const std::string tree_key = "process " + std::to_string(pid);
   if (!sources.processes) sources.processes = std::make_unique<ProcTree>(tree.proc(), pid);

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""./dev bench launch: milliseconds that telemetry adds to the launch of a step.
+
+Pairs of `srun true` without and with --phase-telemetry inside one allocation of a lab cluster, in
+alternating order; the figure is the median of the differences. The same for a step on four nodes.
+"""
+
+import json
+import os
+import platform
+import statistics
+import sys
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPO / "tests" / "lab"))
+
+from lab import Lab, USERS
+
+# Runs inside the allocation: prints two columns, ms without and with the option.
+PAIRS = """
+now() { date +%s%N; }
+for i in $(seq {pairs}); do
+  if ((i % 2)); then order="off on"; else order="on off"; fi
+  for way in $order; do
+    option=; [ $way = on ] && option=--phase-telemetry
+    a=$(now); srun $option {step} true </dev/null; b=$(now)
+    [ $way = on ] && on=$((b - a)) || off=$((b - a))
+  done
+  echo "pair $off $on"
+done
+"""
+
+
+def measure(lab, nodes, step, pairs):
+    """Medians in ms: (without, added)."""
+    script = PAIRS.replace("{pairs}", str(pairs)).replace("{step}", step)
+    done = lab.run_as(USERS[0], ["salloc", "-Q", f"-N{nodes}", f"-n{nodes}", "bash", "-c", script],
+                      timeout=600, check=True)
+    found = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines()
+             if line.startswith("pair ")]
+    without = statistics.median(off for off, on in found) / 1e6
+    added = statistics.median(on - off for off, on in found) / 1e6
+    return without, added
+
+
+def cpu_model():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def main():
+    pairs = 12 if "--quick" in sys.argv else 50
+    with Lab("launch", nodes=4) as lab:
+        measure(lab, 1, "-N1 -n1", 3)  # warm
+        one, one_added = measure(lab, 1, "-N1 -n1", pairs)
+        four, four_added = measure(lab, 4, "-N4 -n4", pairs)
+    figures = {"srun_true_ms": one, "srun_true_added_ms": one_added, "step4_ms": four,
+               "step4_added_ms": four_added, "hdf5_srun_true_added_ms": None}
+    result = {"bench": "launch",
+              "machine": {"cpus": os.cpu_count(), "kernel": platform.release(),
+                          "model": cpu_model()},
+              "figures": figures,
+              "why_null": {"hdf5_srun_true_added_ms":
+                           "measured with the benches of the counters issue"},
+              "command": "./dev bench launch"}
+    out = REPO / "build" / "bench" / "launch.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=2) + "\n")
+    for key, value in figures.items():
+        print(f"{key:32} {'-' if value is None else format(value, '12.3f')}")
+
+
+if __name__ == "__main__":
+    main()

@@ -11,9 +11,10 @@
 
 enum { kMaxNotes = 1000, kNoteBytes = 1024 };
 
+/* The mode as told, whatever the umask: a run folder that only root can pass shuts programs out. */
 static int make_dir(const char* path, mode_t mode) {
-  if (mkdir(path, mode) == 0 || errno == EEXIST) return 0;
-  return errno;
+  if (mkdir(path, mode) == 0) return chmod(path, mode) == 0 ? 0 : errno;
+  return errno == EEXIST ? 0 : errno;
 }
 
 static int too_many(const char* dir) {
@@ -31,18 +32,38 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int format_note(char* out, const struct sphase_note* note, int64_t time_ns) {
-  int length = snprintf(out, kNoteBytes,
-                        "cluster=%s\njob_id=%u\nrestart_count=%u\nstep=%s\nnode=%s\ntime_ns=%lld\n"
-                        "code=%s\ntext=",
-                        note->cluster, note->job_id, note->restart_count, note->step, note->node,
-                        (long long)time_ns, note->code);
-  if (length < 0 || length >= kNoteBytes - 2) return -1;
-  for (const char* c = note->text; *c != '\0' && length < kNoteBytes - 2; ++c) {
+/* Appends KEY=value and a newline; a newline in the value (a job chose it) becomes a space.
+ * Returns the new length. The value is cut where the note is full. */
+static int append_line(char* out, int length, const char* key, const char* value) {
+  const int key_length = (int)strlen(key);
+  if (length + key_length + 2 > kNoteBytes) return kNoteBytes;
+  memcpy(out + length, key, (size_t)key_length);
+  length += key_length;
+  out[length++] = '=';
+  for (const char* c = value; *c != '\0' && length < kNoteBytes - 1; ++c) {
     out[length++] = (*c == '\n' || *c == '\r') ? ' ' : *c;
   }
   out[length++] = '\n';
   return length;
+}
+
+static int append_number(char* out, int length, const char* key, long long value) {
+  char text[24];
+  snprintf(text, sizeof(text), "%lld", value);
+  return append_line(out, length, key, text);
+}
+
+/* -1: its names leave no room for a text. */
+static int format_note(char* out, const struct sphase_note* note, int64_t time_ns) {
+  int length = append_line(out, 0, "cluster", note->cluster);
+  length = append_number(out, length, "job_id", note->job_id);
+  length = append_number(out, length, "restart_count", note->restart_count);
+  length = append_line(out, length, "step", note->step);
+  length = append_line(out, length, "node", note->node);
+  length = append_number(out, length, "time_ns", time_ns);
+  length = append_line(out, length, "code", note->code);
+  if (length + (int)sizeof("text=\n") > kNoteBytes) return -1;
+  return append_line(out, length, "text", note->text);
 }
 
 int sphase_note_write(const char* run_dir, const struct sphase_note* note) {

@@ -49,9 +49,12 @@ std::vector<NoteFile> read_notes(const std::string& folder) {
   constexpr std::size_t kMost = 1000;
   std::vector<NoteFile> notes;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+  std::filesystem::directory_iterator at(folder, failed);
+  for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
+    const auto& entry = *at;
+    std::error_code ignored;
     if (notes.size() >= kMost) break;
-    if (entry.path().extension() != ".note") continue;
+    if (entry.path().extension() != ".note" || !entry.is_regular_file(ignored)) continue;
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     auto note = parse_note(text);

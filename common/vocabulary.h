@@ -30,6 +30,7 @@ inline constexpr std::string_view kStepInteractive = "interactive";
 /// notice.code
 namespace notice {
 inline constexpr std::string_view kNotActive = "not-active";  // asked for, but nothing recorded
+inline constexpr std::string_view kConfig = "config";  // plugstack.conf has what is not understood
 inline constexpr std::string_view kRecorderLost = "recorder-lost";    // died or was killed mid-run
 inline constexpr std::string_view kRecorderSlow = "recorder-slow";    // did not answer in time
 inline constexpr std::string_view kStoreFailed = "store-failed";      // node.db could not be used

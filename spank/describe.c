@@ -7,24 +7,34 @@
 #include <time.h>
 #include <unistd.h>
 
+/* An id at *at, which it moves behind it. -1: there is none, or it is no CPU's number. */
+static long list_id(const char** at) {
+  enum { kMostDigits = 9 };
+  long id = 0;
+  int digits = 0;
+  for (; **at >= '0' && **at <= '9'; ++*at) {
+    if (++digits > kMostDigits) return -1;
+    id = id * 10 + (**at - '0');
+  }
+  return digits > 0 ? id : -1;
+}
+
 uint64_t sphase_count_list(const char* text) {
   uint64_t count = 0;
   const char* at = text;
-  while (at != NULL && *at != '\0') {
-    char* end = NULL;
-    const unsigned long first = strtoul(at, &end, 10);
-    unsigned long last = first;
-    if (end == at) return SPHASE_LINK_UNKNOWN;
-    if (*end == '-') {
-      at = end + 1;
-      last = strtoul(at, &end, 10);
-      if (end == at || last < first) return SPHASE_LINK_UNKNOWN;
+  while (at != NULL) {
+    const long first = list_id(&at);
+    long last = first;
+    if (*at == '-') {
+      ++at;
+      last = list_id(&at);
     }
-    if (*end != ',' && *end != '\0') return SPHASE_LINK_UNKNOWN;
-    count += last - first + 1;
-    at = *end == ',' ? end + 1 : end;
+    if (first < 0 || last < first) return SPHASE_LINK_UNKNOWN;
+    count += (uint64_t)(last - first + 1);
+    if (*at == '\0') return count;
+    if (*at++ != ',') break;
   }
-  return count > 0 ? count : SPHASE_LINK_UNKNOWN;
+  return SPHASE_LINK_UNKNOWN;
 }
 
 static void set_text(char* out, size_t size, const char* value) {
@@ -32,7 +42,8 @@ static void set_text(char* out, size_t size, const char* value) {
 }
 
 static void env_text(spank_t spank, const char* name, char* out, size_t size) {
-  if (spank_getenv(spank, name, out, (int)size) != ESPANK_SUCCESS) out[0] = '\0';
+  const spank_err_t got = spank_getenv(spank, name, out, (int)size);
+  if (got != ESPANK_SUCCESS && got != ESPANK_NOSPACE) out[0] = '\0'; /* no space: it was cut */
   out[size - 1] = '\0';
 }
 
@@ -67,6 +78,13 @@ static uint64_t item_cores(spank_t spank, spank_item_t item) {
   return sphase_count_list(list);
 }
 
+uint32_t sphase_restart_count(spank_t spank) {
+  const uint64_t item = item_u32(spank, S_SLURM_RESTART_COUNT);
+  const uint64_t said = env_number(spank, "SLURM_RESTART_COUNT");
+  if (said < UINT32_MAX) return (uint32_t)said;
+  return item == SPHASE_LINK_UNKNOWN ? 0 : (uint32_t)item;
+}
+
 /* Step kinds are words, never numbers (their ids are 2^32 - 5 and so on). */
 static void describe_id(spank_t spank, struct sphase_link_start* out) {
   const uint64_t step_id = item_u32(spank, S_JOB_STEPID);
@@ -80,16 +98,38 @@ static void describe_id(spank_t spank, struct sphase_link_start* out) {
     snprintf(out->step, sizeof(out->step), "%llu", (unsigned long long)step_id);
   }
   out->job_id = (uint32_t)item_u32(spank, S_JOB_ID);
-  const uint64_t restarts = item_u32(spank, S_SLURM_RESTART_COUNT);
-  out->restart_count = restarts == SPHASE_LINK_UNKNOWN ? 0 : (uint32_t)restarts;
+  out->restart_count = sphase_restart_count(spank);
   out->array_job_id = item_u32(spank, S_JOB_ARRAY_ID);
   out->array_task_id = item_u32(spank, S_JOB_ARRAY_TASK_ID);
   /* 22.05 gives the job's own id as the array's where there is no array. */
   if (out->array_task_id == SPHASE_LINK_UNKNOWN) {
     out->array_job_id = SPHASE_LINK_UNKNOWN;
   }
+}
+
+/* SPANK has no item for this, and SLURM_HET_JOB_ID is not there either (22.05). The environment has
+ * the job ids of all components: with sbatch and salloc as ..._HET_GROUP_n, with srun alone only
+ * under the old name. --export=NONE takes it away; the collector then has it from slurmctld. */
+static void describe_het(spank_t spank, struct sphase_link_start* out) {
+  enum { kMostComponents = 128 }; /* MAX_HET_JOB_COMPS, slurm.h */
+  const uint64_t size = env_number(spank, "SLURM_HET_SIZE");
+  uint64_t leader = SPHASE_LINK_UNKNOWN;
   out->het_job_id = env_number(spank, "SLURM_HET_JOB_ID");
   out->het_offset = env_number(spank, "SLURM_HET_JOB_OFFSET");
+  if (out->het_job_id != SPHASE_LINK_UNKNOWN || size == SPHASE_LINK_UNKNOWN) return;
+  for (int i = 0; i < kMostComponents && (uint64_t)i < size; ++i) {
+    char name[48];
+    snprintf(name, sizeof(name), "SLURM_JOB_ID_HET_GROUP_%d", i);
+    uint64_t id = env_number(spank, name);
+    if (id == SPHASE_LINK_UNKNOWN) {
+      snprintf(name, sizeof(name), "SLURM_JOB_ID_PACK_GROUP_%d", i);
+      id = env_number(spank, name);
+    }
+    if (i == 0) leader = id;
+    if (id != out->job_id) continue;
+    out->het_job_id = leader;
+    out->het_offset = (uint64_t)i;
+  }
 }
 
 static void describe_size(spank_t spank, struct sphase_link_start* out) {
@@ -101,6 +141,11 @@ static void describe_size(spank_t spank, struct sphase_link_start* out) {
   out->step_cpus = item_cores(spank, S_STEP_ALLOC_CORES);
   out->job_memory_bytes = item_memory(spank, S_JOB_ALLOC_MEM);
   out->step_memory_bytes = item_memory(spank, S_STEP_ALLOC_MEM);
+  if (strcmp(out->step, "batch") == 0) {
+    /* 22.05 says 0 nodes here, and the tasks of the whole job. */
+    out->step_nodes = 1;
+    out->step_tasks = 1;
+  }
 }
 
 static void describe_names(spank_t spank, struct sphase_link_start* out) {
@@ -137,6 +182,7 @@ void sphase_describe_step(spank_t spank, const struct sphase_site_options* site,
       (uint64_t)(job->period_ms != 0 ? job->period_ms : site->period_ms) * UINT64_C(1000000);
   out->max_bytes = (uint64_t)site->max_bytes;
   describe_id(spank, out);
+  describe_het(spank, out);
   describe_size(spank, out);
   describe_names(spank, out);
   set_text(out->options, sizeof(out->options), option_text);

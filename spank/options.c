@@ -50,6 +50,13 @@ static int parse_size(const char* value, int64_t* out) {
   return 0;
 }
 
+/* What the user typed is quoted in a message of one line. */
+static void keep_to_one_line(char* why) {
+  for (char* c = why; *c != '\0'; ++c) {
+    if (iscntrl((unsigned char)*c)) *c = '?';
+  }
+}
+
 static int job_option(const char* key, const char* value, struct sphase_job_options* out, char* why,
                       size_t why_size) {
   if (strcmp(key, "period") == 0) {
@@ -107,10 +114,14 @@ int sphase_job_options_parse(const char* text, struct sphase_job_options* out, c
     char* value = strchr(pair, '=');
     if (value == NULL) {
       snprintf(why, why_size, "--phase-telemetry: \"%.40s\" is not key=value; " RIGHT_FORM, pair);
+      keep_to_one_line(why);
       return -1;
     }
     *value++ = '\0';
-    if (job_option(pair, value, out, why, why_size) != 0) return -1;
+    if (job_option(pair, value, out, why, why_size) != 0) {
+      keep_to_one_line(why);
+      return -1;
+    }
   }
   return 0;
 }

@@ -62,6 +62,13 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char* argv[]) {
   return 0;
 }
 
+int slurm_spank_task_init(spank_t spank, int argc, char* argv[]) {
+  (void)argc;
+  (void)argv;
+  if (spank_context() == S_CTX_REMOTE) sphase_remote_task_init(spank);
+  return 0;
+}
+
 int slurm_spank_task_exit(spank_t spank, int argc, char* argv[]) {
   (void)argc;
   (void)argv;

@@ -16,6 +16,7 @@ void sphase_remote_init(int argc, char* argv[]); /* plugstack.conf arguments */
 int sphase_remote_option(const char* value);     /* may come twice: the last one wins; 0 */
 void sphase_remote_start(spank_t spank);         /* forks the recorder: about 1 ms */
 void sphase_remote_attach(spank_t spank);        /* per task; waits at most kLinkAttachWaitMs */
+void sphase_remote_task_init(spank_t spank);     /* in the task, as the user; waits for nothing */
 void sphase_remote_task_exit(spank_t spank);     /* per task; at most kLinkTaskExitWaitMs */
 void sphase_remote_goodbye(void);                /* at most kLinkGoodbyeWaitMs */
 

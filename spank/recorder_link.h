@@ -4,7 +4,8 @@
  *
  *   plugin -> recorder   START (once, before any task), ATTACH (a task exists, has not run exec),
  *                        TASK_EXIT (Slurm reaped it, its cgroup is still there), GOODBYE
- *   recorder -> plugin   an ACK for each, sent when the counters have been read
+ *   batch task -> recorder  RESTARTS (just before its program runs; see sphase_restart_count())
+ *   recorder -> plugin   an ACK for each but RESTARTS, sent when the counters have been read
  *
  * End of file at the recorder: slurmstepd is gone, so the step is over.
  * Both sides come from one build; a version that differs ends the recorder.
@@ -22,7 +23,8 @@ enum sphase_link_type {
   SPHASE_LINK_ATTACH = 2,
   SPHASE_LINK_TASK_EXIT = 3,
   SPHASE_LINK_GOODBYE = 4,
-  SPHASE_LINK_STORED = 5 /* only as an ACK: everything is in node.db; follows GOODBYE's */
+  SPHASE_LINK_STORED = 5, /* only as an ACK: everything is in node.db; follows GOODBYE's */
+  SPHASE_LINK_RESTARTS = 6
 };
 
 /* How long slurmstepd waits for an answer, ms. Each is a limit for the whole step, not per task. */
@@ -68,12 +70,12 @@ struct sphase_link_start {
 };
 
 struct sphase_link_task {
-  uint32_t type; /* ATTACH, TASK_EXIT or GOODBYE (the other fields 0) */
+  uint32_t type; /* ATTACH, TASK_EXIT, or GOODBYE, RESTARTS (the other fields 0) */
   uint32_t task; /* local id */
   uint32_t global_task;
   uint32_t pid;
-  int32_t exit_status; /* TASK_EXIT */
-  uint32_t reserved;
+  int32_t exit_status;    /* TASK_EXIT */
+  uint32_t restart_count; /* RESTARTS */
 };
 
 struct sphase_link_ack {

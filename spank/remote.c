@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +36,13 @@ static struct sphase_link_start step; /* as told to the recorder; names the step
 static int attach_budget_ms = kLinkAttachWaitMs;
 static int task_exit_budget_ms = kLinkTaskExitWaitMs;
 static int slow_noted;
+
+/* slurmstepd itself needs about 20 descriptors, and ours must not be the two that it lacks. */
+enum { kFewestFiles = 64, kMostConfigProblems = 4 };
+
+/* What is wrong with plugstack.conf, until there is a step to note it for. */
+static char config_problem[kMostConfigProblems][256];
+static int config_problems;
 
 static int64_t clock_ms(void) {
   struct timespec now;
@@ -63,11 +71,23 @@ __attribute__((format(printf, 2, 3))) static void note(const char* code, const c
 }
 
 void sphase_remote_init(int argc, char* argv[]) {
-  char why[256];
+  char why[sizeof(config_problem[0])];
+  /* -z nodelete keeps our variables where a host loads us again for another step. */
+  memset(&job, 0, sizeof(job));
+  memset(&step, 0, sizeof(step));
+  option_seen = 0;
+  option_text[0] = '\0';
+  attach_budget_ms = kLinkAttachWaitMs;
+  task_exit_budget_ms = kLinkTaskExitWaitMs;
+  slow_noted = 0;
+  config_problems = 0;
   sphase_site_options_default(&site);
   for (int i = 0; i < argc; ++i) {
     if (sphase_site_option_parse(argv[i], &site, why, sizeof(why)) != 0) {
       slurm_info("sphase: %s", why);
+      if (config_problems < kMostConfigProblems) {
+        memcpy(config_problem[config_problems++], why, sizeof(why));
+      }
     }
   }
 }
@@ -81,7 +101,8 @@ int sphase_remote_option(const char* value) {
   }
   job = parsed;
   option_seen = 1;
-  snprintf(option_text, sizeof(option_text), "%s", value != NULL ? value : "");
+  const int bare = value == NULL || value[0] == '\0' || strcmp(value, "(null)") == 0;
+  snprintf(option_text, sizeof(option_text), "%s", bare ? "on" : value);
   return 0;
 }
 
@@ -112,6 +133,12 @@ static void name_socket(void) {
 }
 
 static void start_recorder(void) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kFewestFiles) {
+    note("not-active", "slurmstepd may open only %llu files; from %d on, steps are recorded",
+         (unsigned long long)files.rlim_cur, kFewestFiles);
+    return;
+  }
   const int failed = sphase_spawn(site.recorder, &recorder);
   if (failed != 0) {
     note("not-active", "the recorder %s cannot be started: %s", site.recorder, strerror(failed));
@@ -134,6 +161,7 @@ void sphase_remote_start(spank_t spank) {
   if (!job.on) return;
 
   sphase_describe_step(spank, &site, &job, option_text, &step);
+  for (int i = 0; i < config_problems; ++i) note("config", "%s", config_problem[i]);
   name_socket();
   if (sphase_expand_node(site.node_db, step.node, step.node_db, sizeof(step.node_db)) != 0) {
     note("not-active", "node_db=%s is too long", site.node_db);
@@ -143,21 +171,28 @@ void sphase_remote_start(spank_t spank) {
   if (recorder.link >= 0) spank_setenv(spank, SPHASE_SOCKET_ENV, step.socket_path, 1);
 }
 
+/* A recorder that is killed cannot remove its socket. */
+static void end_recorder(void) {
+  sphase_recorder_close(&recorder, 1);
+  unlink(step.socket_path);
+}
+
 static void lost(void) {
   note("recorder-lost", "the recorder ended before its step; it may have been killed");
-  sphase_recorder_close(&recorder, 1);
+  end_recorder();
 }
 
 /* Waits for the answer to `type`, at most *budget_ms, which it lowers by the time it took.
  * 1: answered. 0: not yet. The link is closed when the recorder is gone. */
 static int wait_for_ack(uint32_t type, uint32_t task, int* budget_ms) {
   const int64_t deadline = clock_ms() + *budget_ms;
+  int64_t left = *budget_ms;
   int answered = 0;
   while (!answered && recorder.link >= 0) {
-    const int64_t left = deadline - clock_ms();
     struct pollfd ready = {.fd = recorder.link, .events = POLLIN};
     const int polled = poll(&ready, 1, left > 0 ? (int)left : 0);
-    if (polled < 0 && errno == EINTR) continue;
+    left = deadline - clock_ms();
+    if (polled < 0 && errno == EINTR && left > 0) continue;
     if (polled <= 0) break;
     struct sphase_link_ack ack;
     const ssize_t size = recv(recorder.link, &ack, sizeof(ack), MSG_DONTWAIT);
@@ -166,8 +201,9 @@ static int wait_for_ack(uint32_t type, uint32_t task, int* budget_ms) {
       lost();
     }
     answered = size == (ssize_t)sizeof(ack) && ack.type == type && ack.task == task;
+    if (left <= 0) break; /* even if it never stops to send something else */
   }
-  const int64_t left = deadline - clock_ms();
+  left = deadline - clock_ms();
   *budget_ms = left > 0 ? (int)left : 0;
   return answered;
 }
@@ -208,10 +244,20 @@ void sphase_remote_attach(spank_t spank) {
   note_slow(tell(&message, &attach_budget_ms));
 }
 
+/* In the child that becomes the task: our end of the link closes when it executes its program. */
+void sphase_remote_task_init(spank_t spank) {
+  struct sphase_link_task message = {.type = SPHASE_LINK_RESTARTS};
+  if (recorder.link < 0 || strcmp(step.step, "batch") != 0) return;
+  message.restart_count = sphase_restart_count(spank);
+  if (message.restart_count == step.restart_count) return;
+  (void)send(recorder.link, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void sphase_remote_task_exit(spank_t spank) {
   struct sphase_link_task message = {.type = SPHASE_LINK_TASK_EXIT};
   int status = 0;
   if (recorder.link < 0 || this_task(spank, &message) != 0) return;
+  step.restart_count = sphase_restart_count(spank); /* for notes */
   if (spank_get_item(spank, S_TASK_EXIT_STATUS, &status) == ESPANK_SUCCESS) {
     message.exit_status = status;
   }
@@ -231,6 +277,10 @@ void sphase_remote_goodbye(void) {
   }
   /* It has read everything. Give it the rest of the time to store that, so that a job that Slurm
    * calls completed is in node.db; a slow disk only makes it come later. */
-  if (answered) wait_for_ack(SPHASE_LINK_STORED, 0, &budget_ms);
-  sphase_recorder_close(&recorder, !answered);
+  if (answered) {
+    wait_for_ack(SPHASE_LINK_STORED, 0, &budget_ms);
+    sphase_recorder_close(&recorder, 0);
+  } else if (recorder.link >= 0) {
+    end_recorder();
+  }
 }

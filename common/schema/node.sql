@@ -10,14 +10,14 @@ CREATE TABLE run (
   run_id INTEGER PRIMARY KEY,           -- 1; number of the run in this file; SQLite
   cluster TEXT NOT NULL,                -- -; ClusterName; SLURM_CLUSTER_NAME of the job
   job_id INTEGER NOT NULL,              -- 1; raw job id (never the array's); S_JOB_ID
-  restart_count INTEGER NOT NULL,       -- 1; how often the job was requeued before; S_SLURM_RESTART_COUNT
+  restart_count INTEGER NOT NULL,       -- 1; how often the job was requeued before; SLURM_RESTART_COUNT, else S_SLURM_RESTART_COUNT
   start_ns INTEGER NOT NULL,            -- ns; the plugin started this run; clock
   step TEXT NOT NULL,                   -- -; '0', '1', … or 'batch', 'interactive' (a kind, never a number); S_JOB_STEPID
   node TEXT NOT NULL,                   -- -; NodeName; SLURMD_NODENAME of slurmstepd
   array_job_id INTEGER,                 -- 1; id of the array, NULL: not an array; S_JOB_ARRAY_ID
   array_task_id INTEGER,                -- 1; index in the array; S_JOB_ARRAY_TASK_ID
-  het_job_id INTEGER,                   -- 1; id of the leading component, NULL: not heterogeneous; SLURM_HET_JOB_ID
-  het_offset INTEGER,                   -- 1; component number; SLURM_HET_JOB_OFFSET or the job id's distance
+  het_job_id INTEGER,                   -- 1; id of the leading component, NULL: not heterogeneous, or not told; SLURM_JOB_ID_HET_GROUP_0
+  het_offset INTEGER,                   -- 1; component number; the n of SLURM_JOB_ID_HET_GROUP_n that is this job
   uid INTEGER NOT NULL,                 -- 1; owner of the job; S_JOB_UID
   job_name TEXT,                        -- -; SLURM_JOB_NAME
   partition TEXT,                       -- -; SLURM_JOB_PARTITION

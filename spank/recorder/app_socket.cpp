@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstring>
 
@@ -79,6 +78,7 @@ AppSocket::AppSocket(asio::io_context& io, Fd listener, std::string path, std::u
                      int ring_fd, std::uint32_t capacity, AddClient add_client)
     : io_(io),
       listener_(io, listener.release()),
+      later_(io),
       path_(std::move(path)),
       uid_(uid),
       ring_fd_(ring_fd),
@@ -90,17 +90,33 @@ AppSocket::AppSocket(asio::io_context& io, Fd listener, std::string path, std::u
 AppSocket::~AppSocket() { unlink(path_.c_str()); }
 
 void AppSocket::accept_next() {
-  listener_.async_wait(
-      asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code failed) {
-        if (failed) return;
-        Fd fd(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (fd && *waiting_ < kMostWaiting) {
-          std::make_shared<Connection>(io_, std::move(fd), waiting_)->run([this](int connection) {
-            return welcome(connection);
-          });
-        }
-        accept_next();
-      });
+  listener_.async_wait(asio::posix::stream_descriptor::wait_read,
+                       [self = std::weak_ptr(self_)](boost::system::error_code failed) {
+                         const auto alive = self.lock();
+                         if (alive != nullptr && !failed) (*alive)->accept_one();
+                       });
+}
+
+void AppSocket::accept_one() {
+  Fd fd(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) return accept_later();
+  if (fd && *waiting_ < kMostWaiting) {
+    std::make_shared<Connection>(io_, std::move(fd), waiting_)
+        ->run([self = std::weak_ptr(self_)](int connection) {
+          const auto alive = self.lock();
+          return alive != nullptr && (*alive)->welcome(connection);
+        });
+  }
+  accept_next();
+}
+
+/// Out of descriptors: the peer stays ready, and to ask at once again would take a whole CPU.
+void AppSocket::accept_later() {
+  later_.expires_after(std::chrono::milliseconds(10));
+  later_.async_wait([self = std::weak_ptr(self_)](boost::system::error_code cancelled) {
+    const auto alive = self.lock();
+    if (alive != nullptr && !cancelled) (*alive)->accept_next();
+  });
 }
 
 /// Reads the hello, checks who is there, hands out the ring. Closing is the caller's.

@@ -1,5 +1,7 @@
 #include "spank/recorder/cgroup_paths.h"
 
+#include <algorithm>
+
 #include "spank/recorder/file.h"
 
 namespace sphase {
@@ -31,6 +33,15 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
+/// Options of a v1 mount that stand among its controllers. Source: cgroup1_show_options().
+bool is_mount_option(const std::string& word) {
+  for (const char* option :
+       {"rw", "ro", "noprefix", "xattr", "clone_children", "cpuset_v2_mode", "favordynmods"}) {
+    if (word == option) return true;
+  }
+  return word.empty() || word.starts_with("release_agent=");
+}
+
 /// "ID PARENT DEV ROOT MOUNT_POINT OPTIONS … - TYPE SOURCE SUPER_OPTIONS"
 std::optional<CgroupMount> parse_mount(const std::string& line) {
   const std::size_t dash = line.find(" - ");
@@ -44,6 +55,7 @@ std::optional<CgroupMount> parse_mount(const std::string& line) {
   mount.mount_point = unescape(left[4]);
   mount.unified = right[0] == "cgroup2";
   if (!mount.unified) mount.controllers = split(right[2], ',');
+  std::erase_if(mount.controllers, is_mount_option);
   return mount;
 }
 

@@ -113,11 +113,12 @@ class CgroupProcs : public ProcessSource {
     char buffer[8192];  // some 1000 processes; more are not looked at one by one anyway
     std::string_view text =
         kept_ ? read_again(kept_, buffer) : read_again(open_read(path_), buffer);
-    while (const auto pid = parse_number(text)) {
-      pids.push_back(static_cast<int>(*pid));
-      const std::size_t end = text.find('\n');
-      if (end == std::string_view::npos) break;
-      text.remove_prefix(end + 1);
+    // A number without its newline was cut by the buffer: it is some other process's.
+    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;
+         text.remove_prefix(end + 1)) {
+      if (const auto pid = parse_number(text.substr(0, end))) {
+        pids.push_back(static_cast<int>(*pid));
+      }
     }
     return pids;
   }

@@ -84,6 +84,10 @@ class Recorder {
       end("slurmstepd vanished");
       return false;
     }
+    if (message.type == SPHASE_LINK_RESTARTS) {
+      session_.set_restart_count(message.restart_count);
+      return true;
+    }
     if (message.type == SPHASE_LINK_ATTACH) attach(message);
     if (message.type == SPHASE_LINK_TASK_EXIT) session_.task_exit(message);
     if (message.type == SPHASE_LINK_GOODBYE) session_.finish("step ended");

@@ -48,7 +48,10 @@ Status make_folder(const std::string& path) {
 
 /// Moves the file and its helpers to NAME.<why>-<time>. The new name, or an error.
 Result<std::string> set_aside(const std::string& path, const std::string& why) {
-  const std::string aside = path + "." + why + "-" + std::to_string(epoch_ns() / 1'000'000'000);
+  std::int64_t second = epoch_ns() / 1'000'000'000;
+  const auto name = [&] { return path + "." + why + "-" + std::to_string(second); };
+  while (access(name().c_str(), F_OK) == 0) ++second;  // never over an earlier one
+  const std::string aside = name();
   if (rename(path.c_str(), aside.c_str()) != 0) return errno_error("cannot move " + path);
   for (const char* helper : {"-wal", "-shm"}) {
     if (rename((path + helper).c_str(), (aside + helper).c_str()) != 0 && errno != ENOENT) {
@@ -82,18 +85,30 @@ Status create_tables(Database& db) {
   return transaction->commit();
 }
 
+constexpr const char* kOtherProgram = "tables of another program";
+
 /// 0 for a new file. A damaged file is told by is_damage(sqlite3_extended_errcode).
 Result<int> version_of(Database& db) {
   auto version = db.user_version();
-  if (!version || *version != 0) return version;
-  auto tables = db.prepare("SELECT count(*) FROM sqlite_schema");
+  if (!version) return version;
+  auto tables = db.prepare(
+      "SELECT count(*), coalesce(sum(name IN ('run', 'sample', 'phase', 'notice', 'meta')), 0)"
+      " FROM sqlite_schema WHERE type = 'table'");
   if (!tables) return Error{tables.error()};
   if (!tables->step()) return Error{tables->status() ? "empty" : tables->status().error()};
-  const bool any = tables->integer(0) > 0;
+  const std::int64_t all = tables->integer(0);
+  const std::int64_t ours = tables->integer(1);
   while (tables->step()) {
   }
-  if (any) return Error{"tables of another program"};
-  return 0;
+  if (*version == 0 ? all > 0 : *version < 0 || ours < 5) return Error{kOtherProgram};
+  return version;
+}
+
+Result<Fd> lock_file(const std::string& path) {
+  Fd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return errno_error("cannot open " + path + ".lock");
+  if (flock(lock.get(), LOCK_EX) != 0) return errno_error("cannot lock " + path + ".lock");
+  return lock;
 }
 
 }  // namespace
@@ -124,9 +139,8 @@ Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_byte
   }
   auto folder = make_folder(path);
   if (!folder) return Error{folder.error()};
-  const Fd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock) return errno_error("cannot open " + path + ".lock");
-  if (flock(lock.get(), LOCK_EX) != 0) return errno_error("cannot lock " + path + ".lock");
+  const auto lock = lock_file(path);
+  if (!lock) return Error{lock.error()};
 
   std::string aside;
   std::string why;
@@ -149,7 +163,7 @@ Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_byte
     } else if (version) {
       why = "its schema version is " + std::to_string(*version) + ", ours is " +
             std::to_string(kSchemaVersion);
-    } else if (damaged || version.error() == "tables of another program") {
+    } else if (damaged || version.error() == kOtherProgram) {
       why = version.error();
     } else {
       return Error{path + ": " + version.error()};
@@ -159,6 +173,19 @@ Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_byte
     aside = *moved;
   }
   return Error{path + ": " + why};
+}
+
+bool was_moved(Database& db) {
+  int moved = 0;
+  sqlite3_file_control(db.raw(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
+Result<std::string> set_aside_damaged(Database& db, const std::string& path) {
+  const auto lock = lock_file(path);
+  if (!lock) return Error{lock.error()};
+  if (was_moved(db)) return std::string();
+  return set_aside(path, "damaged");
 }
 
 Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns) {
@@ -174,12 +201,14 @@ Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns) {
   const bool has_samples = oldest->integer(1) != 0;
   while (oldest->step()) {
   }
+  // Unlike changes(), this counts the rows of other tables that go with a run.
+  const std::int64_t before = sqlite3_total_changes64(db.raw());
   auto deleted = db.exec(has_samples ? "DELETE FROM sample WHERE run_id = " + run
                                      : "DELETE FROM run WHERE run_id = " + run);
   if (!deleted) return Error{deleted.error()};
-  auto counted =
-      db.exec("INSERT INTO meta VALUES ('rows_deleted', " + std::to_string(db.changes()) +
-              ") ON CONFLICT (key) DO UPDATE SET value = value + excluded.value");
+  auto counted = db.exec("INSERT INTO meta VALUES ('rows_deleted', " +
+                         std::to_string(sqlite3_total_changes64(db.raw()) - before) +
+                         ") ON CONFLICT (key) DO UPDATE SET value = value + excluded.value");
   if (!counted) return Error{counted.error()};
   return true;
 }

@@ -23,6 +23,12 @@ struct OpenedNodeDb {
 /// new file. `max_bytes` becomes SQLite's own page limit: the cap cannot be crossed by a bug here.
 Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_bytes);
 
+/// Moves a file that turned out to be damaged while `db` had it open out of the way, unless another
+/// recorder has done so before. The new name, or "" if there was nothing to do.
+Result<std::string> set_aside_damaged(Database& db, const std::string& path);
+/// True if `path` is no longer the file that `db` has open: moved aside, or deleted.
+bool was_moved(Database& db);
+
 /// Gives up the oldest ended run of the file (raw samples first, then all of it) to make room.
 /// Counts what went in meta.rows_deleted. False: there is none to give up.
 Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns);

@@ -70,6 +70,7 @@ std::string leave_job_groups(const CgroupTree& tree, int stepd_pid, int task_pid
   const Paths task = tree.paths(task_pid);
   std::set<std::string> done;  // mount points: one hierarchy may carry several controllers
   for (const CgroupMount& mount : tree.mounts()) {
+    if (!mount.unified && mount.controllers.empty()) continue;
     const std::string controller = mount.unified ? "" : mount.controllers.front();
     if (!done.insert(mount.mount_point).second) continue;
     if (!sits_in_job(controller, own, stepd, task)) continue;

@@ -2,7 +2,7 @@
 //
 // Every marker of a quiet program wakes us at once, so its edge is read within microseconds. A
 // program that marks thousands of times a second would make us run as often; then we look at the
-// ring at intervals instead, at most kDuty of the time, and edges in between are interpolated.
+// ring at intervals instead, a tenth of the time at most, and edges in between are interpolated.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +12,26 @@ namespace sphase {
 
 class Pacing {
  public:
-  /// After a drain that took `took_ns` and found `records` of which up to `capacity` fit.
+  /// After a drain that took `took_ns` and found `records`.
   /// Unit: ns to stay away from the ring before sleeping on the bell again; 0: sleep on the bell.
   std::int64_t pause_ns(std::int64_t now_ns, std::int64_t took_ns, std::uint32_t records) {
     refill(now_ns);
     if (records == 0) return 0;
-    wakes_ -= 1;
+    wakes_ -= std::max(1.0, static_cast<double>(took_ns) / kWakeNs);
     if (wakes_ >= 0) return 0;
-    wakes_ = 0;
-    return std::clamp(took_ns * kDuty, kShortestNs, kLongestNs);
+    const auto pause_ns = static_cast<std::int64_t>(-wakes_ / kWakesPerSecond * 1e9);
+    wakes_ = std::max(wakes_, -kWakesPerSecond * static_cast<double>(kLongestNs) / 1e9);
+    return std::clamp(pause_ns, kShortestNs, kLongestNs);
   }
   /// Records are being read in bulk: their counters are not exact at the edge.
   bool hot() const { return wakes_ < 1; }
 
   static constexpr double kWakesPerSecond = 2000;
+  static constexpr double kWakeNs = 50'000;  // a look that takes longer counts as several: all of
+                                             // them together take at most a tenth of one CPU
   static constexpr double kBurst = 200;
-  static constexpr std::int64_t kDuty = 9;  // pause / work: at most a tenth of one CPU
   static constexpr std::int64_t kShortestNs = 100'000;
-  static constexpr std::int64_t kLongestNs = 10'000'000;
+  static constexpr std::int64_t kLongestNs = 25'000'000;  // the ring must not run over meanwhile
 
  private:
   void refill(std::int64_t now_ns) {

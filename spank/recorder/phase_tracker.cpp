@@ -30,15 +30,11 @@ PhaseTracker::PathId PhaseTracker::path_id(PathId parent, std::string_view name)
                 "more than " + std::to_string(kMaxPaths) +
                     " different phases: the others are recorded as (other)");
     const PathId other = children_.try_emplace("(other)", paths_.size()).first->second;
-    if (other == paths_.size()) {
-      paths_.emplace_back("(other)");
-      names_.emplace_back("(other)");
-    }
+    if (other == paths_.size()) paths_.emplace_back("(other)");
     return other;
   }
   const auto id = static_cast<PathId>(paths_.size());
   paths_.push_back(parent == 0 ? std::string(name) : paths_[parent] + "/" + std::string(name));
-  names_.emplace_back(name);
   children_.emplace(std::move(key), id);
   return id;
 }
@@ -50,9 +46,13 @@ PhaseTracker::StateKey PhaseTracker::state_key(const StreamId& id, PathId path) 
 PhaseTracker::Stream* PhaseTracker::stream(const StreamId& id) {
   const auto found = streams_.find(id);
   if (found != streams_.end()) return &found->second;
-  if (streams_.size() >= kMaxStreams) {
+  if (streams_.size() >= kMaxStreams && busy_streams_ < streams_.size()) {
     // Threads that ended leave empty streams behind; only their numbering is lost with them.
-    std::erase_if(streams_, [](const auto& entry) { return entry.second.stack.empty(); });
+    std::erase_if(streams_, [this](const auto& entry) {
+      if (!entry.second.stack.empty()) return false;
+      numbered_ -= entry.second.last_number.size();
+      return true;
+    });
   }
   if (streams_.size() >= kMaxStreams) {
     notice_once(notice::kLimit, "streams",
@@ -92,12 +92,16 @@ PhaseTracker::Instance& PhaseTracker::enter(PathState& state, const StreamId& id
     number = state.open.rbegin()->first;
   }
   const auto open = state.open.find(number);
-  if (open != state.open.end()) return open->second;
+  if (open != state.open.end()) {
+    if (edge.time_ns < open->second.first.time_ns) open->second.first = edge;
+    return open->second;
+  }
   const auto closed = std::find_if(state.closed.begin(), state.closed.end(),
                                    [&](const Instance& i) { return i.number == number; });
   if (closed != state.closed.end()) {
     Instance again = std::move(*closed);
     state.closed.erase(closed);
+    if (edge.time_ns < again.first.time_ns) again.first = edge;
     ++open_count_;
     return state.open.emplace(number, std::move(again)).first->second;
   }
@@ -115,10 +119,22 @@ PhaseTracker::Instance& PhaseTracker::enter(PathState& state, const StreamId& id
   return state.open.emplace(number, std::move(fresh)).first->second;
 }
 
+/// The n-th instance of a path in a stream. Bounded: where it grows too large all streams forget,
+/// and the next instance of each is one of its own again.
+void PhaseTracker::remember_number(Stream& stream, PathId path, std::int64_t number) {
+  if (numbered_ >= kMaxNumbered) {
+    for (auto& [id, other] : streams_) other.last_number.clear();
+    numbered_ = 0;
+  }
+  if (stream.last_number.insert_or_assign(path, number).second) ++numbered_;
+}
+
 void PhaseTracker::begin(const StreamId& id, std::string_view name, int depth, bool dropped,
-                         const Edge& edge) {
+                         const Edge& marked) {
   Stream* const own = stream(id);
   if (own == nullptr || name.empty()) return;
+  Edge edge = marked;
+  own->last_ns = edge.time_ns = std::max(edge.time_ns, own->last_ns);
   while (depth >= 0 && own->stack.size() > static_cast<std::size_t>(depth)) {
     pop(id, *own, edge, dropped ? kEndLost : kUnclosed);
   }
@@ -136,21 +152,25 @@ void PhaseTracker::begin(const StreamId& id, std::string_view name, int depth, b
   ++instance.inside;
   instance.streams.insert(id);
   instance.first.lag_ns = std::max(instance.first.lag_ns, edge.lag_ns);
-  own->last_number[path] = instance.number;
-  own->stack.push_back(Frame{path, instance.number, edge.time_ns});
+  remember_number(*own, path, instance.number);
+  if (own->stack.empty()) ++busy_streams_;
+  own->stack.push_back(
+      Frame{path, instance.number, edge.time_ns, std::hash<std::string_view>{}(name)});
 }
 
 /// Leaves the innermost phase of a stream.
-void PhaseTracker::pop(const StreamId& id, Stream& stream, const Edge& edge, std::uint32_t flags) {
+void PhaseTracker::pop(const StreamId& id, Stream& stream, Edge edge, std::uint32_t flags) {
   const Frame frame = stream.stack.back();
   stream.stack.pop_back();
+  if (stream.stack.empty()) --busy_streams_;
+  stream.last_ns = edge.time_ns = std::max(edge.time_ns, stream.last_ns);
   PathState& state = states_[state_key(id, frame.path)];
   const auto found = state.open.find(frame.number);
   if (found == state.open.end()) return;
   Instance& instance = found->second;
-  instance.last = edge;
+  if (instance.count == 0 || edge.time_ns >= instance.last.time_ns) instance.last = edge;
   instance.count += 1;
-  instance.wall_ns += std::max<std::int64_t>(0, edge.time_ns - frame.begin_ns);
+  instance.wall_ns += edge.time_ns - frame.begin_ns;
   instance.flags |= flags;
   if (--instance.inside <= 0) close(id, frame.path, state, frame.number);
 }
@@ -170,7 +190,8 @@ void PhaseTracker::keep_or_fold(const StreamId& id, PathId path, PathState& stat
   }
   ++state.in_second;
   const StateKey key = state_key(id, path);
-  if (state.kept < kMaxKept && state.in_second <= kMaxPerSecond) {
+  // One that was told as open must be told as closed too.
+  if ((state.kept < kMaxKept && state.in_second <= kMaxPerSecond) || instance.told_open) {
     ++state.kept;
     rows_.push_back(row(key, instance, false));
     state.closed.push_back(std::move(instance));
@@ -196,7 +217,8 @@ void PhaseTracker::add_to_fold(PathState& state, const Instance& instance) {
   Instance& sum = state.fold->sum;
   sum.count += instance.count;
   sum.wall_ns += instance.wall_ns;
-  sum.last = instance.last;
+  if (instance.first.time_ns < sum.first.time_ns) sum.first = instance.first;
+  if (instance.last.time_ns >= sum.last.time_ns) sum.last = instance.last;
   sum.first.lag_ns = std::max(sum.first.lag_ns, instance.first.lag_ns);
   sum.flags |= instance.flags;
   sum.held_peak = std::max(sum.held_peak, instance.held_peak);
@@ -207,12 +229,13 @@ void PhaseTracker::add_to_fold(PathState& state, const Instance& instance) {
 /// Ends the phase `name` in the same task but another thread of the same process (or, from the
 /// shell, the shell's): begun there, ended here.
 bool PhaseTracker::end_elsewhere(const StreamId& id, std::string_view name, const Edge& edge) {
-  for (auto& [other, candidate] : streams_) {
-    if (other == id || other.shell != id.shell || other.task != id.task ||
-        other.client != id.client || candidate.stack.empty()) {
-      continue;
-    }
-    if (names_[candidate.stack.back().path] != name) continue;
+  const std::size_t name_hash = std::hash<std::string_view>{}(name);
+  for (auto at = streams_.lower_bound(StreamId{id.shell, id.task, id.client, 0});
+       at != streams_.end(); ++at) {
+    auto& [other, candidate] = *at;
+    if (other.shell != id.shell || other.task != id.task || other.client != id.client) break;
+    if (other == id || candidate.stack.empty()) continue;
+    if (candidate.stack.back().name_hash != name_hash) continue;
     pop(other, candidate, edge, 0);
     return true;
   }
@@ -221,7 +244,8 @@ bool PhaseTracker::end_elsewhere(const StreamId& id, std::string_view name, cons
 
 bool PhaseTracker::end_named(const StreamId& id, Stream& stream, std::string_view name,
                              const Edge& edge) {
-  const auto named = [&](const Frame& frame) { return names_[frame.path] == name; };
+  const std::size_t name_hash = std::hash<std::string_view>{}(name);
+  const auto named = [&](const Frame& frame) { return frame.name_hash == name_hash; };
   if (std::none_of(stream.stack.begin(), stream.stack.end(), named)) return false;
   while (!named(stream.stack.back())) pop(id, stream, edge, kUnclosed);
   pop(id, stream, edge, 0);
@@ -260,7 +284,9 @@ void PhaseTracker::close_client(std::uint32_t client, const Edge& edge) {
   close_if([&](const StreamId& id) { return !id.shell && id.client == client; },
            [&](std::uint32_t) { return edge; });
   std::erase_if(streams_, [&](const auto& entry) {
-    return !entry.first.shell && entry.first.client == client;
+    if (entry.first.shell || entry.first.client != client) return false;
+    numbered_ -= entry.second.last_number.size();
+    return true;
   });
 }
 

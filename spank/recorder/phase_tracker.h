@@ -63,8 +63,9 @@ class PhaseTracker {
 
   static constexpr std::size_t kMaxPaths = 4096;
   static constexpr std::size_t kMaxStreams = 16384;
-  static constexpr std::int64_t kMaxKept = 10'000;    // single instances per task and path
-  static constexpr std::int64_t kMaxPerSecond = 100;  // likewise
+  static constexpr std::size_t kMaxNumbered = 1'000'000;  // streams times paths, about 60 MB
+  static constexpr std::int64_t kMaxKept = 10'000;        // single instances per task and path
+  static constexpr std::int64_t kMaxPerSecond = 100;      // likewise
   static constexpr std::size_t kReopenable = 8;
   static constexpr std::int64_t kFreshNs = 2'000'000;  // age of a memory reading that still counts
 
@@ -102,9 +103,11 @@ class PhaseTracker {
     PathId path = 0;
     std::int64_t number = 0;
     std::int64_t begin_ns = 0;
+    std::size_t name_hash = 0;  // as marked, even where the path is "(other)"
   };
   struct Stream {
     std::vector<Frame> stack;
+    std::int64_t last_ns = 0;  // of its markers: a stream's time never goes back
     std::unordered_map<PathId, std::int64_t> last_number;
   };
   using StateKey = std::uint64_t;
@@ -116,7 +119,8 @@ class PhaseTracker {
   int depth_of(const StreamId& id, const Stream& stream) const;
   Instance& enter(PathState& state, const StreamId& id, Stream& stream, PathId path,
                   const Edge& edge);
-  void pop(const StreamId& id, Stream& stream, const Edge& edge, std::uint32_t flags);
+  void remember_number(Stream& stream, PathId path, std::int64_t number);
+  void pop(const StreamId& id, Stream& stream, Edge edge, std::uint32_t flags);
   void close(const StreamId& id, PathId path, PathState& state, std::int64_t number);
   void keep_or_fold(const StreamId& id, PathId path, PathState& state, Instance instance);
   void add_to_fold(PathState& state, const Instance& instance);
@@ -131,9 +135,10 @@ class PhaseTracker {
   Notice notice_;
   std::set<std::string> noticed_;
   std::vector<std::string> paths_{""};                // [PathId], 0 = outside of all
-  std::vector<std::string> names_{""};                // [PathId] last component
   std::unordered_map<std::string, PathId> children_;  // parent id and name
   std::map<StreamId, Stream> streams_;
+  std::size_t busy_streams_ = 0;  // with open phases
+  std::size_t numbered_ = 0;      // entries of all last_number
   std::unordered_map<StateKey, PathState> states_;
   std::set<StateKey> with_fold_;
   std::set<StateKey> with_open_;

@@ -29,7 +29,7 @@ class ProcTree : public ProcessSource {
 };
 
 /// Sum over live processes of own and waited-for CPU time, plus what ended without being waited
-/// for inside the tree. Never decreases.
+/// for inside the tree, as far as it had been seen. Never decreases.
 class ProcCpu : public CpuSource {
  public:
   ProcCpu(std::string proc, int root) : proc_(std::move(proc)), tree_(proc_, root) {}
@@ -38,6 +38,8 @@ class ProcCpu : public CpuSource {
   const char* tier() const override { return "proc stat"; }
 
  private:
+  std::int64_t lost_since(const std::map<int, ProcStat>& now) const;
+
   std::string proc_;
   ProcTree tree_;
   std::map<int, ProcStat> known_;

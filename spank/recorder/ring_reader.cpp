@@ -41,17 +41,31 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
   }
-  return length;
+  if (length < 3) return length;
+  // Longer than needed (E0, F0), a surrogate (ED) or beyond U+10FFFF (F4).
+  const auto second = static_cast<unsigned char>(text[at + 1]);
+  const bool allowed = byte == 0xe0   ? second >= 0xa0
+                       : byte == 0xed ? second < 0xa0
+                       : byte == 0xf0 ? second >= 0x90
+                       : byte == 0xf4 ? second < 0x90
+                                      : true;
+  return allowed ? length : 0;
+}
+
+/// C0, DEL, and C1 (U+0080 to U+009F, of which some steer terminals).
+bool is_control(std::string_view character) {
+  const auto byte = static_cast<unsigned char>(character[0]);
+  if (byte < 0x20 || byte == 0x7f) return true;
+  return byte == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
 std::string safe(std::string_view text, bool is_name) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+    if (length == 0 || is_control(text.substr(at, length))) {
       out.push_back('?');
-    } else if (byte == '/' && is_name) {
+    } else if (text[at] == '/' && is_name) {
       out.push_back('_');
     } else {
       out.append(text.substr(at, length));
@@ -143,7 +157,8 @@ std::uint64_t RingReader::dropped() const { return load(ring_->dropped, __ATOMIC
 void RingReader::wait(std::int64_t timeout_ns) {
   if (timeout_ns <= 0) return;
   __atomic_store_n(&ring_->bell, 1u, __ATOMIC_SEQ_CST);
-  if (nudged_.exchange(false) || load(slot(position_)->seq) == position_ + 1) {
+  // In one order with the bell, or a marker could come between unseen.
+  if (nudged_.exchange(false) || load(slot(position_)->seq, __ATOMIC_SEQ_CST) == position_ + 1) {
     store(ring_->bell, 0u);
     return;
   }

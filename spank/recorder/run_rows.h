@@ -59,6 +59,7 @@ struct Batch {
 
 /// Columns of table `run` that change while it goes on.
 struct RunState {
+  std::optional<std::uint32_t> restart_count;  // where it was not known at the start
   std::int64_t last_ns = 0;
   std::optional<std::int64_t> end_ns;
   std::string end_reason;

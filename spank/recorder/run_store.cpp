@@ -69,6 +69,18 @@ void bind_phase(Statement& insert, std::int64_t run_id, const PhaseRow& row) {
   insert.bind(17, row.edge_lag_ns).bind(18, row.flags);
 }
 
+/// About what a batch takes in the file, but for tasks and notices. Paths may have 2.5 kB each.
+std::uint64_t bytes_of(const Batch& batch) {
+  constexpr std::uint64_t kRowBytes = 128;
+  std::uint64_t bytes = kRowBytes * batch.size();
+  for (const PhaseRow& row : batch.phases) bytes += row.path.size();
+  for (const ValueRow& row : batch.values) bytes += row.path.size() + row.name.size();
+  for (const AttributeRow& row : batch.attributes) {
+    bytes += row.path.size() + row.key.size() + row.value.size();
+  }
+  return bytes;
+}
+
 /// Prepares `sql`, binds and runs it for each row.
 template <typename Rows, typename Bind>
 Status insert_all(Database& db, const char* sql, const Rows& rows, Bind bind) {
@@ -86,12 +98,14 @@ Status insert_all(Database& db, const char* sql, const Rows& rows, Bind bind) {
 }  // namespace
 
 void RunStore::add(Batch&& batch) {
+  keep_to_share(batch);
   if (pending_.size() + batch.size() > kMaxPending) {
-    samples_dropped_ +=
-        static_cast<std::int64_t>(batch.samples.size() + batch.phases.size() + batch.values.size());
+    samples_dropped_ += static_cast<std::int64_t>(batch.samples.size() + batch.phases.size() +
+                                                  batch.values.size() + batch.attributes.size());
     batch.samples.clear();
     batch.phases.clear();
     batch.values.clear();
+    batch.attributes.clear();
   }
   append(pending_.tasks, batch.tasks);
   append(pending_.samples, batch.samples);
@@ -99,6 +113,26 @@ void RunStore::add(Batch&& batch) {
   append(pending_.values, batch.values);
   append(pending_.attributes, batch.attributes);
   if (pending_.notices.size() < 1000) append(pending_.notices, batch.notices);
+}
+
+void RunStore::keep_to_share(Batch& batch) {
+  const std::uint64_t share = start_.max_bytes / kShareOfCap;
+  if (added_bytes_ + bytes_of(batch) <= share) {
+    added_bytes_ += bytes_of(batch);
+    return;
+  }
+  const std::size_t before = batch.size();
+  std::erase_if(batch.samples,
+                [](const SampleRow& row) { return row.kind == std::string("edge"); });
+  batch.phases.clear();
+  batch.values.clear();
+  batch.attributes.clear();
+  samples_dropped_ += static_cast<std::int64_t>(before - batch.size());
+  if (std::exchange(share_noted_, true)) return;
+  batch.notices.push_back({epoch_ns(), std::string(notice::kLimit),
+                           "this run has written " + std::to_string(added_bytes_ >> 20) +
+                               " MiB, its share of node.db: of the rest only tasks and periodic "
+                               "samples are kept"});
 }
 
 Status RunStore::open() {
@@ -114,18 +148,29 @@ Status RunStore::open() {
   return Done{};
 }
 
-int RunStore::error_code() { return db_ ? sqlite3_extended_errcode(db_->raw()) & 0xff : 0; }
-
 Status RunStore::commit(const RunState& state) {
+  if (state.restart_count) start_.restart_count = *state.restart_count;
+  if (db_ && was_moved(*db_)) db_.reset();  // by another recorder, or deleted
   if (!db_) {
     auto opened = open();
     if (!opened) return opened;
   }
   auto done = try_commit(state);
   if (done) return done;
-  if (error_code() == SQLITE_FULL) return make_room(state, std::move(done));
-  if (error_code() != SQLITE_CORRUPT && error_code() != SQLITE_NOTADB) return done;
-  // Damaged while we had it open: opening anew moves it aside.
+  if (failed_code_ == SQLITE_FULL) return make_room(state, std::move(done));
+  if (failed_code_ != SQLITE_CORRUPT && failed_code_ != SQLITE_NOTADB) return done;
+  return replace_damaged(state);
+}
+
+/// Damaged while we had it open: its rows stay in the file that is set aside.
+Status RunStore::replace_damaged(const RunState& state) {
+  auto aside = set_aside_damaged(*db_, start_.node_db);
+  if (!aside) return Error{aside.error()};
+  if (!aside->empty()) {
+    pending_.notices.push_back(
+        {epoch_ns(), std::string(notice::kStoreReplaced),
+         "node.db was damaged while it was in use and was moved to " + *aside});
+  }
   db_.reset();
   auto opened = open();
   if (!opened) return opened;
@@ -138,7 +183,7 @@ Status RunStore::make_room(const RunState& state, Status failed) {
     auto dropped = drop_oldest(*db_, std::to_string(start_.start_ns));
     if (!dropped || !*dropped) break;
     failed = try_commit(state);
-    if (failed || error_code() != SQLITE_FULL) return failed;
+    if (failed || failed_code_ != SQLITE_FULL) return failed;
   }
   samples_dropped_ += static_cast<std::int64_t>(pending_.samples.size());
   pending_.samples.clear();
@@ -146,10 +191,15 @@ Status RunStore::make_room(const RunState& state, Status failed) {
 }
 
 Status RunStore::try_commit(const RunState& state) {
+  const auto keep_code = [&] { failed_code_ = sqlite3_extended_errcode(db_->raw()) & 0xff; };
   auto transaction = Transaction::begin(*db_);
-  if (!transaction) return Error{transaction.error()};
+  if (!transaction) {
+    keep_code();
+    return Error{transaction.error()};
+  }
   const auto run_before = run_id_;
   const auto undo = [&](Status failed) {
+    keep_code();
     run_id_ = run_before;
     imported_notes_.clear();
     return failed;
@@ -209,7 +259,7 @@ Status RunStore::write_run(const RunState& state) {
       "UPDATE run SET last_ns=?, end_ns=?, end_reason=?, cpu_source=?, cpu_reason=?,"
       " memory_source=?, memory_reason=?, io_source=?, io_reason=?, markers=?, markers_dropped=?,"
       " markers_invalid=?, samples_dropped=?, edge_lag_p50_ns=?, edge_lag_p99_ns=?,"
-      " recorder_cpu_ns=?, recorder_rss_bytes=? WHERE run_id=?");
+      " recorder_cpu_ns=?, recorder_rss_bytes=?, restart_count=? WHERE run_id=?");
   if (!update) return Error{update.error()};
   update->bind(1, state.last_ns).bind(2, state.end_ns).bind(3, known(state.end_reason));
   update->bind(4, known(state.cpu.source)).bind(5, known(state.cpu.reason));
@@ -219,7 +269,7 @@ Status RunStore::write_run(const RunState& state) {
   update->bind(13, state.samples_dropped + samples_dropped_);
   update->bind(14, state.edge_lag_p50_ns).bind(15, state.edge_lag_p99_ns);
   update->bind(16, clock_ns(CLOCK_PROCESS_CPUTIME_ID)).bind(17, own_peak_bytes());
-  update->bind(18, *run_id_);
+  update->bind(18, start_.restart_count).bind(19, *run_id_);
   return update->run();
 }
 

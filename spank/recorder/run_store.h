@@ -11,7 +11,7 @@ namespace sphase {
 
 /// Rows are kept in memory until they are committed: at most once a second, in one transaction. A
 /// store that fails is tried again every few seconds; meanwhile at most kMaxPending rows wait, and
-/// samples beyond that are dropped and counted. Not thread-safe.
+/// rows beyond that are dropped and counted. Not thread-safe.
 class RunStore {
  public:
   explicit RunStore(const sphase_link_start& start) : start_(start) {}
@@ -26,8 +26,12 @@ class RunStore {
   std::int64_t samples_dropped() const { return samples_dropped_; }
 
   static constexpr std::size_t kMaxPending = 50'000;
+  /// One run writes at most this part of the file's cap; then only its tasks, notices and periodic
+  /// samples are kept. A program that marks without end must not push everybody's runs out.
+  static constexpr std::uint64_t kShareOfCap = 8;
 
  private:
+  void keep_to_share(Batch& batch);
   Status open();
   Status try_commit(const RunState& state);
   Status write_run(const RunState& state);
@@ -35,13 +39,16 @@ class RunStore {
   Status write_rows();
   Status import_notes();
   Status make_room(const RunState& state, Status failed);
-  int error_code();
+  Status replace_damaged(const RunState& state);
 
   sphase_link_start start_;
   std::optional<Database> db_;
   std::optional<std::int64_t> run_id_;
   Batch pending_;
   std::int64_t samples_dropped_ = 0;
+  std::uint64_t added_bytes_ = 0;
+  bool share_noted_ = false;
+  int failed_code_ = SQLITE_OK;  // of the last try_commit(); the connection forgets it at ROLLBACK
   std::vector<std::string> imported_notes_;
 };
 

@@ -57,6 +57,8 @@ class Sampler {
   /// The task that a process belongs to: by its ancestors, else by its cgroup (never by an id that
   /// it claims). Cost: 10 µs per generation; once per process that marks.
   std::optional<std::uint32_t> task_of_pid(int pid);
+  /// There is a process that the next sample must see.
+  void list_processes_anew() { pids_time_ns_ = 0; }
   Tier cpu_tier() const { return cpu_tier_; }
   Tier memory_tier() const { return memory_tier_; }
   Tier io_tier() const { return io_.tier(); }

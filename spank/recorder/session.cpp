@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/clock.h"
 #include "common/vocabulary.h"
@@ -22,6 +23,7 @@ void sleep_ns(std::int64_t ns) {
 
 Session::Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid)
     : period_ns_(static_cast<std::int64_t>(start.period_ns)),
+      begun_ns_(monotonic_ns()),
       epoch_offset_ns_(epoch_ns() - monotonic_ns()),
       outside_pid_(outside_pid),
       ring_(std::move(ring)),
@@ -33,6 +35,11 @@ Session::Session(const sphase_link_start& start, CgroupTree tree, RingReader rin
 void Session::notice(std::string_view code, std::string text) {
   const std::lock_guard lock(mutex_);
   batch_.notices.push_back({epoch_ns(), std::string(code), std::move(text)});
+}
+
+void Session::set_restart_count(std::uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  state_.restart_count = count;
 }
 
 void Session::attach(const sphase_link_task& task) {
@@ -88,6 +95,7 @@ std::uint32_t Session::add_client(int pid) {
   const std::lock_guard lock(mutex_);
   const auto task = sampler_.task_of_pid(pid);
   if (!task) return 0;
+  sampler_.list_processes_anew();  // its I/O counts from its first marker on
   const std::uint32_t number = clients_.add(pid, *task);
   if (number == 0 && !clients_refused_) {
     clients_refused_ = true;
@@ -125,12 +133,26 @@ std::pair<Batch, RunState> Session::take() {
   state_.cpu = sampler_.cpu_tier();
   state_.memory = sampler_.memory_tier();
   state_.io = sampler_.io_tier();
-  state_.markers_dropped = static_cast<std::int64_t>(ring_.dropped());
+  count_dropped();
   state_.edge_lag_p50_ns = lag_.quantile_ns(0.5);
   state_.edge_lag_p99_ns = lag_.quantile_ns(0.99);
   RunState state = state_;
   state.markers_invalid += static_cast<std::int64_t>(ring_.torn());
   return {std::exchange(batch_, {}), state};
+}
+
+/// The ring's own count, as far as it can be believed: the user's processes can write anything
+/// there.
+void Session::count_dropped() {
+  const std::uint64_t dropped = ring_.dropped();
+  if (dropped <= kMostDropped) {
+    state_.markers_dropped = static_cast<std::int64_t>(dropped);
+  } else if (!dropped_refused_) {
+    dropped_refused_ = true;
+    batch_.notices.push_back({epoch_ns(), std::string(notice::kLimit),
+                              "a process wrote nonsense into the step's marker ring: how many "
+                              "markers were dropped is not known"});
+  }
 }
 
 void Session::run_edges() {
@@ -148,6 +170,10 @@ void Session::run_edges() {
       pause_ns = pacing_.pause_ns(begun_ns, monotonic_ns() - begun_ns, records);
       hot_ = pause_ns > 0;
       wake_at_ns = wake_at_ns_;
+      // A claimed slot whose writer was killed holds up what lies behind it: nobody rings for that.
+      if (ring_.waiting() > 0) {
+        wake_at_ns = std::min(wake_at_ns, monotonic_ns() + RingReader::kTornNs);
+      }
     }
     if (pause_ns > 0) sleep_ns(pause_ns);
   }
@@ -188,7 +214,8 @@ void Session::handle(const sphase_record& record, std::int64_t read_ns) {
   const RecordText text = record_text(record);
   if (record.type == SPHASE_BEGIN || record.type == SPHASE_END) {
     handle_edge(record, id, *client, text.name, read_ns);
-  } else if (text.name.empty() || batch_.values.size() >= kMaxValuesPerBatch ||
+  } else if (text.name.empty() || (record.type == SPHASE_VALUE && std::isnan(record.value)) ||
+             batch_.values.size() >= kMaxValuesPerBatch ||
              batch_.attributes.size() >= kMaxValuesPerBatch) {
     ++state_.markers_invalid;
   } else if (record.type == SPHASE_VALUE) {
@@ -203,7 +230,8 @@ void Session::handle_edge(const sphase_record& record, const StreamId& id, Clien
                           const std::string& name, std::int64_t read_ns) {
   // A time from the future or from before the step is a lie, or another time namespace.
   const auto marked_ns = static_cast<std::int64_t>(record.time_ns);
-  const std::int64_t time_ns = marked_ns > 0 && marked_ns <= read_ns ? marked_ns : read_ns;
+  const bool possible = marked_ns >= begun_ns_ && marked_ns <= read_ns;
+  const std::int64_t time_ns = possible ? marked_ns : read_ns;
   Edge edge = edge_now(client.task, time_ns, read_ns);
   edge.client = record.client;
   if (!id.shell) stamp_edge(client, time_ns, edge);

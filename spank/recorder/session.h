@@ -36,6 +36,7 @@ class Session {
   std::uint32_t add_client(int pid);
   /// Closes what processes left open that have ended since. Call now and then.
   void look_for_ended_clients();
+  void set_restart_count(std::uint32_t count);
   void notice(std::string_view code, std::string text);
   /// Rows since the last call, and the run's state now.
   std::pair<Batch, RunState> take();
@@ -49,9 +50,11 @@ class Session {
   /// While a phase is open its memory is looked at this often (0.5 µs each time).
   static constexpr std::int64_t kMemoryPeriodNs = 100'000'000;
   static constexpr std::int64_t kEdgeSampleGapNs = 1'000'000;
+  static constexpr std::uint64_t kMostDropped = 1'000'000'000'000'000;  // 100 CPUs for a day
 
  private:
   std::uint32_t drain();
+  void count_dropped();
   void handle(const sphase_record& record, std::int64_t read_ns);
   void handle_edge(const sphase_record& record, const StreamId& id, Client& client,
                    const std::string& name, std::int64_t read_ns);
@@ -64,6 +67,7 @@ class Session {
   std::int64_t to_epoch(std::int64_t monotonic) const { return monotonic + epoch_offset_ns_; }
 
   const std::int64_t period_ns_;
+  const std::int64_t begun_ns_;         // monotonic: no marker can be older
   const std::int64_t epoch_offset_ns_;  // one per run: a stepped wall clock bends no duration
   const int outside_pid_;
   std::mutex mutex_;
@@ -94,6 +98,7 @@ class Session {
     std::optional<Sampler::TaskCpu> cpu;
   } recent_cpu_;  // reused for a fraction of a millisecond while markers come in bulk
   bool clients_refused_ = false;
+  bool dropped_refused_ = false;
 };
 
 }  // namespace sphase

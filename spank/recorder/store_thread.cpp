@@ -35,8 +35,10 @@ void StoreThread::run() {
     lock.lock();
   }
   lock.unlock();
-  // A busy file may only be held by another recorder: one more try before giving up.
-  if (!commit() && !commit()) leave_note();
+  // A busy file may only be held by somebody else: each try waits for two seconds.
+  bool done = false;
+  for (int tries = 0; tries < kLastTries && !done; ++tries) done = commit();
+  if (!done) leave_note();
   if (stored_) stored_();
 }
 

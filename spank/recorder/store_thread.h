@@ -24,6 +24,7 @@ class StoreThread {
 
   static constexpr int kCommitMs = 1000;
   static constexpr int kRetryMs = 5000;  // after a failure
+  static constexpr int kLastTries = 3;   // once the step is over; the process has 10 s then
 
  private:
   void run();

@@ -4,22 +4,16 @@
  *   solve    THREADS busy cores and MEMORY MiB, in three nested steps "iterate"
  *   write    WRITE MiB to a file, synced
  *
- * For each phase one line: "truth TASK PHASE NUMBER wall_ns cpu_ns memory_bytes written_bytes",
- * measured by itself just inside the markers: CLOCK_PROCESS_CPUTIME_ID, the bytes that it touched
- * and wrote. Tests compare the recorder with these lines.
+ * It prints the truth about each phase (tests/lab/truth.h).
  */
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "marker/sphase.h"
+#include "tests/lab/truth.h"
 
 enum { kIterations = 3, kMostThreads = 64 };
 
@@ -31,45 +25,6 @@ struct options {
   long write_mib;
   const char* folder;
 };
-
-struct truth {
-  const char* phase;
-  int number;
-  int64_t wall_ns;
-  int64_t cpu_ns;
-};
-
-static int64_t clock_ns(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static struct truth enter(const char* phase, int number) {
-  sphase_begin(phase);
-  const struct truth truth = {phase, number, clock_ns(CLOCK_MONOTONIC),
-                              clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
-  return truth;
-}
-
-static void leave(const struct truth* begun, int64_t memory_bytes, int64_t written_bytes) {
-  const int64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begun->cpu_ns;
-  const int64_t wall_ns = clock_ns(CLOCK_MONOTONIC) - begun->wall_ns;
-  sphase_end(begun->phase);
-  const char* task = getenv("SLURM_PROCID");
-  printf("truth %s %s %d %lld %lld %lld %lld\n", task != NULL ? task : "0", begun->phase,
-         begun->number, (long long)wall_ns, (long long)cpu_ns, (long long)memory_bytes,
-         (long long)written_bytes);
-}
-
-static void* busy(void* argument) {
-  const int64_t until = clock_ns(CLOCK_MONOTONIC) + *(const long*)argument * 1000000;
-  volatile double x = 1.0;
-  while (clock_ns(CLOCK_MONOTONIC) < until) {
-    for (int i = 0; i < 10000; ++i) x = x * 1.0000001 + 1e-9;
-  }
-  return NULL;
-}
 
 static void busy_threads(long threads, long ms) {
   pthread_t others[kMostThreads];
@@ -100,9 +55,7 @@ static void solve(const struct options* options) {
 static void write_file(const struct options* options) {
   static char block[1 << 20];
   char path[512];
-  const char* task = getenv("SLURM_PROCID");
-  snprintf(path, sizeof(path), "%s/workload-%s-%d", options->folder, task != NULL ? task : "0",
-           (int)getpid());
+  snprintf(path, sizeof(path), "%s/workload-%s-%d", options->folder, task_id(), (int)getpid());
   const struct truth whole = enter("write", 1);
   FILE* file = fopen(path, "w");
   if (file == NULL) {
@@ -122,12 +75,24 @@ int main(int argc, char** argv) {
   int option;
   while ((option = getopt(argc, argv, "s:c:t:m:w:d:")) != -1) {
     switch (option) {
-      case 's': options.setup_ms = atol(optarg); break;
-      case 'c': options.solve_ms = atol(optarg); break;
-      case 't': options.threads = atol(optarg); break;
-      case 'm': options.memory_mib = atol(optarg); break;
-      case 'w': options.write_mib = atol(optarg); break;
-      case 'd': options.folder = optarg; break;
+      case 's':
+        options.setup_ms = atol(optarg);
+        break;
+      case 'c':
+        options.solve_ms = atol(optarg);
+        break;
+      case 't':
+        options.threads = atol(optarg);
+        break;
+      case 'm':
+        options.memory_mib = atol(optarg);
+        break;
+      case 'w':
+        options.write_mib = atol(optarg);
+        break;
+      case 'd':
+        options.folder = optarg;
+        break;
       default:
         fprintf(stderr,
                 "usage: workload [-s setup_ms] [-c solve_ms] [-t threads] [-m memory_mib] "

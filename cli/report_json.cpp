@@ -1,0 +1,191 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/flag_words.h"
+#include "cli/format.h"
+#include "cli/report_print.h"
+
+namespace sphase {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json flags_of(std::uint32_t flags) {
+  Json words = Json::array();
+  for (const auto& flag : flag_words()) {
+    if (flags & flag.bit) words.push_back(flag.word);
+  }
+  return words;
+}
+
+const char* kind_of(UsageRow::Kind kind) {
+  switch (kind) {
+    case UsageRow::Kind::kJob:
+      return "job";
+    case UsageRow::Kind::kJobPhase:
+      return "job phase";
+    case UsageRow::Kind::kStep:
+      return "step";
+    case UsageRow::Kind::kTaskPhase:
+      return "task phase";
+    case UsageRow::Kind::kOutside:
+      break;
+  }
+  return "outside";
+}
+
+Json job_of(const Timeline& timeline) {
+  const JobFacts& job = timeline.job;
+  return {{"cluster", job.cluster},
+          {"job_id", job.job_id},
+          {"restart_count", job.restart_count},
+          {"array_job_id", json(job.array_job_id)},
+          {"array_task_id", json(job.array_task_id)},
+          {"het_job_id", json(job.het_job_id)},
+          {"het_offset", json(job.het_offset)},
+          {"name", json(job.name)},
+          {"user", json(job.user)},
+          {"uid", json(job.uid)},
+          {"account", json(job.account)},
+          {"partition", json(job.partition)},
+          {"qos", json(job.qos)},
+          {"state", json(job.state)},
+          {"state_reason", json(job.state_reason)},
+          {"exit_code", json(job.exit_code)},
+          {"submit_time_s", json(job.submit_s)},
+          {"eligible_time_s", json(job.eligible_s)},
+          {"start_time_s", json(job.start_s)},
+          {"end_time_s", json(job.end_s)},
+          {"time_limit_s", json(job.time_limit_s)},
+          {"suspended_s", json(job.suspended_s)},
+          {"requested_nodes", json(job.requested_nodes)},
+          {"requested_cpus", json(job.requested_cpus)},
+          {"requested_memory", json(job.requested_memory)},
+          {"records", json(job.source)},
+          {"running", timeline.running},
+          {"begin_ns", timeline.begin_ns},
+          {"end_ns", timeline.end_ns}};
+}
+
+Json allocation_of(const Allocation& allocation) {
+  Json nodes = Json::array();
+  for (const auto& node : allocation.nodes) {
+    nodes.push_back({{"node", node.node},
+                     {"cpus", json(node.cpus)},
+                     {"memory_bytes", json(node.memory_bytes)}});
+  }
+  return {{"begin_ns", allocation.begin_ns}, {"end_ns", json(allocation.end_ns)},
+          {"state", json(allocation.state)}, {"node_count", json(allocation.node_count)},
+          {"cpus", json(allocation.cpus)},   {"memory_bytes", json(allocation.memory_bytes)},
+          {"deduced", allocation.deduced},   {"nodes", nodes}};
+}
+
+Json node_of(const NodeUse& node) {
+  return {{"node", node.node},
+          {"state", node.idle     ? "idle"
+                    : node.silent ? "silent"
+                                  : "used"},
+          {"time_s", node.time_s},
+          {"unknown_s", node.unknown_s},
+          {"cpu_share_ratio", node.cpu_share},
+          {"cpus", json(node.cpus)},
+          {"cpu_time_ns", json(node.cpu_time_ns)},
+          {"cpu_allocated_ns", json(node.cpu_allocated_ns)},
+          {"memory_peak_bytes", json(node.memory_peak_bytes)},
+          {"memory_allocated_bytes", json(node.memory_allocated_bytes)},
+          {"io_read_bytes", json(node.io_read_bytes)},
+          {"io_write_bytes", json(node.io_write_bytes)},
+          {"io_read_call_bytes", json(node.io_read_call_bytes)},
+          {"io_write_call_bytes", json(node.io_write_call_bytes)},
+          {"wasted_node_s", json(node.wasted_node_s)},
+          {"flags", flags_of(node.flags)}};
+}
+
+Json nodes_of(const std::vector<NodeUse>& uses) {
+  Json nodes = Json::array();
+  for (const auto& node : uses) nodes.push_back(node_of(node));
+  return nodes;
+}
+
+Json row_of(const UsageRow& row, bool with_nodes) {
+  Json json_row = {
+      {"kind", kind_of(row.kind)},
+      {"level", row.level},
+      {"name", row.name},
+      {"path", row.path},
+      {"step", row.step},
+      {"number", row.number > 0 ? Json(row.number) : Json(nullptr)},
+      {"instances", row.instances},
+      {"begin_ns", row.begin_ns},
+      {"end_ns", row.end_ns},
+      {"time_ns", row.time_ns},
+      {"shortest_ns", json(row.shortest_ns)},
+      {"mean_ns", row.instances > 0 ? Json(row.duration_ns / row.instances) : Json(nullptr)},
+      {"longest_ns", json(row.longest_ns)},
+      {"cpus_allocated", json(row.cpus_allocated())},
+      {"cpu_time_ns", json(row.cpu_time_ns)},
+      {"cpu_allocated_ns", json(row.cpu_allocated_ns)},
+      {"efficiency_ratio", json(row.efficiency())},
+      {"memory_peak_bytes", json(row.memory_peak_bytes)},
+      {"io_read_bytes", json(row.io_read_bytes)},
+      {"io_write_bytes", json(row.io_write_bytes)},
+      {"io_read_call_bytes", json(row.io_read_call_bytes)},
+      {"io_write_call_bytes", json(row.io_write_call_bytes)},
+      {"allocated_node_s", json(row.allocated_node_s)},
+      {"wasted_node_s", json(row.wasted_node_s)},
+      {"imbalance_cpu_ratio", json(row.imbalance_cpu)},
+      {"imbalance_wall_ratio", json(row.imbalance_wall)},
+      {"edge_lag_ns", json(row.edge_lag_ns)},
+      {"tasks", row.tasks},
+      {"node_count", row.node_count},
+      {"flags", flags_of(row.flags)}};
+  if (with_nodes) json_row["nodes"] = nodes_of(row.nodes);
+  return json_row;
+}
+
+Json start_of(const Timeline& timeline, const ReportOptions& options) {
+  Json start;
+  start["job"] = job_of(timeline);
+  start["allocations"] = Json::array();
+  for (const auto& allocation : timeline.allocations) {
+    start["allocations"].push_back(allocation_of(allocation));
+  }
+  start["rows"] = Json::array();
+  for (const auto& row : options.instances ? timeline.detail : timeline.rows) {
+    start["rows"].push_back(row_of(row, options.nodes));
+  }
+  start["nodes"] = nodes_of(timeline.nodes);
+  start["notices"] = Json::array();
+  for (const auto& notice : timeline.notices) {
+    start["notices"].push_back({{"node", notice.node},
+                                {"step", notice.step},
+                                {"time_ns", notice.time_ns},
+                                {"code", notice.code},
+                                {"text", notice.text}});
+  }
+  start["attributes"] = Json::array();
+  for (const auto& run : timeline.runs) {
+    for (const auto& [key, value] : run.attributes) {
+      start["attributes"].push_back(
+          {{"step", run.step}, {"node", run.node}, {"key", key}, {"value", value}});
+    }
+  }
+  start["missing"] = timeline.missing;
+  return start;
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<Timeline>& starts, const ReportOptions& options) {
+  Json report;
+  report["starts"] = Json::array();
+  for (const auto& timeline : starts) report["starts"].push_back(start_of(timeline, options));
+  // ASCII alone: what came out of a job cannot steer a terminal. Bytes that are no text become '?'.
+  return report.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace sphase

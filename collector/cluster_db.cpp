@@ -1,0 +1,133 @@
+#include "collector/cluster_db.h"
+
+#include <fcntl.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "common/schema.h"
+#include "common/vocabulary.h"
+
+namespace sphase {
+namespace {
+
+constexpr auto kNetworkFileSystems = std::to_array<std::pair<std::int64_t, std::string_view>>({
+    {0x6969, "NFS"},
+    {0x0BD00BD0, "Lustre"},
+    {0x47504653, "GPFS"},
+    {0x19830326, "BeeGFS"},
+    {0x00C36400, "CephFS"},
+    {0xFF534D42, "CIFS"},
+    {0xFE534D42, "SMB"},
+    {0x517B, "SMB"},
+    {0x5346414F, "AFS"},
+    {0x73757245, "Coda"},
+    {0xAAD7AAEA, "PanFS"},
+    {0x20030528, "OrangeFS"},
+});
+
+std::string parent(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Makes the file before SQLite would, so that it is never readable by others.
+Status make_private(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return errno == EEXIST ? Status(Done{}) : errno_error("cannot make " + path);
+  ::close(file);
+  return Done{};
+}
+
+Result<bool> has_table(Database& db, std::string_view name) {
+  auto query = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+  if (!query) return Error{query.error()};
+  const bool found = query->bind(1, name).step();
+  if (!found && !query->status()) return Error{query->status().error()};
+  return found;
+}
+
+/// True if the schema is ours, false if the file is new and has none yet.
+Result<bool> check_schema(Database& db, const std::string& path) {
+  auto version = db.user_version();
+  if (!version) return Error{path + ": " + version.error()};
+  if (*version > kSchemaVersion) {
+    return Error{path + " has schema version " + std::to_string(*version) +
+                 ", newer than this program (" + std::to_string(kSchemaVersion) +
+                 "): update sphase"};
+  }
+  auto ours = has_table(db, "source");
+  if (!ours) return Error{path + ": " + ours.error()};
+  if (*ours) return true;
+  auto empty = db.prepare("SELECT count(*) FROM sqlite_schema");
+  if (!empty) return Error{path + ": " + empty.error()};
+  if (empty->step() && empty->integer(0) == 0 && *version == 0) return false;
+  return Error{path + " is a database, but not a cluster.db"};
+}
+
+Status make_schema(Database& db) {
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return Error{transaction.error()};
+  auto made = db.exec(std::string(kClusterSchema));
+  if (made) made = db.set_user_version(kSchemaVersion);
+  return made ? transaction->commit() : made;
+}
+
+}  // namespace
+
+std::string default_cluster_path() {
+  const char* given = std::getenv("SPHASE_DB");
+  return given != nullptr && *given != '\0' ? given : "/var/lib/sphase/cluster.db";
+}
+
+std::optional<std::string_view> network_file_system(std::int64_t statfs_magic) {
+  for (const auto& [magic, name] : kNetworkFileSystems) {
+    if (magic == (statfs_magic & 0xFFFFFFFF)) return name;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> on_network_file_system(const std::string& path) {
+  struct statfs facts {};
+  if (statfs(path.c_str(), &facts) != 0 && statfs(parent(path).c_str(), &facts) != 0) {
+    return std::nullopt;
+  }
+  const auto name = network_file_system(facts.f_type);
+  if (!name) return std::nullopt;
+  return path + " is on " + std::string(*name) +
+         ", where SQLite's locks cannot be relied on: put it on a local disk";
+}
+
+Result<Database> open_cluster(const std::string& path) {
+  if (auto refused = on_network_file_system(path)) return Error{*refused};
+  if (auto made = make_private(path); !made) return Error{made.error()};
+  auto db = Database::open(path, Database::Mode::kReadWrite, 10'000);
+  if (!db) return db;
+  auto ready = check_schema(*db, path);
+  if (!ready) return Error{ready.error()};
+  if (!*ready) {
+    if (auto made = make_schema(*db); !made) return Error{path + ": " + made.error()};
+  }
+  if (auto keys = db->exec("PRAGMA foreign_keys = ON"); !keys) return Error{keys.error()};
+  return db;
+}
+
+Result<Database> read_cluster(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) {
+    return Error{"there is no " + path +
+                 ": `sphase-collector merge` makes it, --db or $SPHASE_DB "
+                 "names another"};
+  }
+  auto db = Database::open(path, Database::Mode::kReadOnly, 10'000);
+  if (!db) return db;
+  auto ready = check_schema(*db, path);
+  if (!ready) return Error{ready.error()};
+  if (!*ready) return Error{path + " is empty: `sphase-collector merge` fills it"};
+  return db;
+}
+
+}  // namespace sphase

@@ -1,0 +1,25 @@
+// sphase-collector: brings node databases and the scheduler's records into cluster.db.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "collector/merge_command.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Brings what the nodes recorded, and what Slurm knows, into one database.",
+               "sphase-collector"};
+  app.set_version_flag("--version", "sphase-collector " SPHASE_VERSION);
+  app.require_subcommand(1);
+  int code = 0;
+  sphase::add_merge(app, code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::fprintf(stderr, "sphase-collector: %s (try --help)\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sphase-collector: %s\n", error.what());
+    return 1;
+  }
+  return code;
+}

@@ -1,0 +1,11 @@
+// `sphase-collector merge`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace sphase {
+
+/// Adds the subcommand; its callback does the work and leaves the exit code in `code`.
+void add_merge(CLI::App& app, int& code);
+
+}  // namespace sphase

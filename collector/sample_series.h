@@ -1,0 +1,61 @@
+// The samples of one run, and what they say about a moment or an interval.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sphase {
+
+using Maybe = std::optional<std::int64_t>;
+
+struct Sample {
+  std::int64_t time_ns = 0;
+  Maybe cpu_time_ns;   // monotonic
+  Maybe memory_bytes;  // gauge; without page cache where that is known: see memory_used
+  Maybe io_read_bytes, io_write_bytes, io_read_call_bytes, io_write_call_bytes;  // monotonic
+};
+
+/// Memory that counts against a limit and cannot simply be dropped: anon + shmem + kernel; where
+/// these are not known, current - file, or current. Unit: B.
+Maybe memory_used(const Maybe& anon, const Maybe& shmem, const Maybe& kernel, const Maybe& current,
+                  const Maybe& file);
+
+/// A counter at a moment, or its increase over an interval.
+struct Reading {
+  Maybe value;
+  bool exact = true;  // false: computed from two samples around the moment
+};
+
+class SampleSeries {
+ public:
+  using Counter = Maybe Sample::*;
+
+  /// Samples this close to a moment were taken at it. A kernel tick is 4 ms.
+  static constexpr std::int64_t kSameMomentNs = 2'000'000;
+
+  SampleSeries() = default;
+  /// `samples` sorted by time. `complete`: the run has ended, nothing comes after the last one.
+  SampleSeries(std::vector<Sample> samples, bool complete);
+
+  /// Linear between the two samples around `time_ns` that know the counter. Before the first sample
+  /// its value (the step had just begun), after the last one that one's value.
+  Reading at(Counter counter, std::int64_t time_ns) const;
+
+  /// Increase of a monotonic counter. Never negative.
+  Reading increase(Counter counter, std::int64_t begin_ns, std::int64_t end_ns) const;
+
+  /// Largest memory_bytes seen in the interval, its edges included. A lower bound.
+  Maybe memory_peak(std::int64_t begin_ns, std::int64_t end_ns) const;
+
+  const std::vector<Sample>& samples() const { return samples_; }
+
+ private:
+  bool knows(Counter counter) const;
+
+  std::vector<Sample> samples_;
+  bool complete_ = false;
+  std::vector<Counter> known_;  // counters that at least one sample has
+};
+
+}  // namespace sphase

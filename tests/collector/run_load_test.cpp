@@ -1,0 +1,84 @@
+// Source: collector/run_load.cpp.
+#include <doctest/doctest.h>
+
+#include "tests/collector/fixture.h"
+
+using namespace sphase;
+using namespace sphase::testing;
+
+namespace {
+
+void merged_at(ClusterFixture& cluster, const std::string& node, double time_s) {
+  run_sql(cluster.db(), "INSERT INTO source VALUES('/" + node + "', '" + node + "', " +
+                            std::to_string(at(time_s)) + ", 1, NULL, NULL, NULL)");
+}
+
+Run only_run(ClusterFixture& cluster) { return cluster.load("123").front().runs.front(); }
+
+}  // namespace
+
+TEST_CASE("a run without an end is lost if its job has ended, and its phases end with it") {
+  ClusterFixture cluster;
+  add_job(cluster.db(), {.end_s = 60});
+  const auto run = add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 30});
+  merged_at(cluster, "n1", 70);
+  add_phase(cluster.db(), run, {.path = "solve", .begin_s = 20});
+  const auto timeline = cluster.load("123").front();
+  CHECK(timeline.runs.front().lost);
+  const auto& solve = row_named(timeline.rows, "solve");
+  CHECK(solve.end_ns == at(30));
+  CHECK((solve.flags & kRecorderLost) != 0);
+  CHECK(says(timeline.missing, "the recorder of step 0 was lost on n1"));
+}
+
+TEST_CASE("a run is lost if its step has ended on other nodes") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {.end_s = 50, .node = "n1"});
+  add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 30, .node = "n2"});
+  merged_at(cluster, "n2", 60);
+  const auto runs = cluster.load("123").front().runs;
+  CHECK_FALSE(runs[0].lost);
+  CHECK(runs[1].lost);
+}
+
+TEST_CASE("a run that was silent for long when its file was merged is lost") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 30});
+  merged_at(cluster, "n1", 30 + 301);
+  CHECK(only_run(cluster).lost);
+}
+
+TEST_CASE("a run heard of just before the merge still goes on, and its phases are open") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 30});
+  merged_at(cluster, "n1", 31);
+  add_phase(cluster.db(), run, {.path = "solve", .begin_s = 20});
+  const auto timeline = cluster.load("123").front();
+  CHECK(timeline.running);
+  CHECK_FALSE(timeline.runs.front().lost);
+  CHECK((row_named(timeline.rows, "solve").flags & kOpen) != 0);
+  CHECK((row_named(timeline.rows, "step 0").flags & kOpen) != 0);
+}
+
+TEST_CASE("a phase left open in a run that ended is closed with it, as unclosed") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {.end_s = 10});
+  add_phase(cluster.db(), run, {.path = "solve", .begin_s = 2});
+  const auto rows = cluster.load("123").front().rows;
+  CHECK(row_named(rows, "solve").end_ns == at(10));
+  CHECK((row_named(rows, "solve").flags & kUnclosed) != 0);
+}
+
+TEST_CASE("a memory limit of 0 means that Slurm does not manage it") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {.job_memory_bytes = 0, .step_memory_bytes = 0});
+  CHECK_FALSE(only_run(cluster).job_memory_bytes.has_value());
+  CHECK_FALSE(only_run(cluster).step_memory_bytes.has_value());
+}
+
+TEST_CASE("flags that a database may not set are not believed") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {});
+  add_phase(cluster.db(), run, {.path = "a", .begin_s = 1, .end_s = 2, .flags = 0xFFFF0000u});
+  CHECK(only_run(cluster).phases.front().flags == 0);
+}

@@ -187,6 +187,7 @@ Samples measure_active8(const Effort& effort, FakeReader& reader) {
   std::vector<std::vector<double>> of_thread(kThreads);
   std::barrier together(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (auto& mine : of_thread) {
     threads.emplace_back([&] {
       for (int i = 0; i < effort.batches; ++i) {
@@ -247,8 +248,8 @@ class ReaderProcess {
   pid_t child_ = -1;
 };
 
-void add(Samples& all, Samples some) {
-  for (auto& [name, values] : some) {
+void add(Samples& all, const Samples& some) {
+  for (const auto& [name, values] : some) {
     auto& to = all[name];
     to.insert(to.end(), values.begin(), values.end());
   }
@@ -313,17 +314,17 @@ void write_figures(const Samples& samples, sphase::BenchFile& file) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  bool quick = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--quick") != 0) {
-      std::fprintf(stderr, "bench_marker: unknown argument '%s'; what is right is --quick\n",
-                   argv[i]);
-      return 2;
-    }
-    quick = true;
+int main(int argc, char** argv) try {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    std::fprintf(stderr, "bench_marker: unknown argument '%s'; what is right is --quick\n",
+                 argv[1]);
+    return 2;
   }
   sphase::BenchFile file("marker");
   write_figures(measure(quick ? kQuick : kFull), file);
   return file.write() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_marker: %s\n", error.what());
+  return 1;
 }

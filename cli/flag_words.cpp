@@ -19,8 +19,8 @@ const std::vector<FlagWord>& flag_words() {
        "I/O at an edge was computed from two samples around it"},
       {kLate, "late", "its counters were read later than a kernel tick after the marker"},
       {kPartial, "partial", "some nodes or tasks told nothing; sums are of the others"},
-      {kNoCpu, "no-cpu", "CPU time or CPUs not known; wasted is computed from memory alone"},
-      {kNoMemory, "no-memory", "memory or its limit not known; wasted is computed from CPU alone"},
+      {kNoCpu, "no-cpu", "CPU time or CPUs not known; wasted is what memory alone says"},
+      {kNoMemory, "no-memory", "memory or its limit not known; wasted is what CPU time alone says"},
       {kOverlap, "overlap", "phases of threads overlap, so that their CPU times cannot be summed"},
       {kScript, "script", "the job script holds the CPUs that its steps use; not counted twice"},
   };

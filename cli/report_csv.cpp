@@ -62,8 +62,8 @@ std::string row_line(const JobFacts& job, const UsageRow& row) {
   line.number(row.longest_ns);
   line.number(row.cpus_allocated()).number(row.cpu_time_ns).number(row.cpu_allocated_ns);
   line.number(row.efficiency()).number(row.memory_peak_bytes);
-  line.number(row.io_read_bytes).number(row.io_write_bytes);
-  line.number(row.io_read_call_bytes).number(row.io_write_call_bytes);
+  line.number(row.io.read_bytes).number(row.io.write_bytes);
+  line.number(row.io.read_call_bytes).number(row.io.write_call_bytes);
   line.number(row.allocated_node_s).number(row.wasted_node_s);
   line.number(row.imbalance_cpu).number(row.imbalance_wall);
   line.number(row.tasks).number(row.node_count).text(words_of(row.flags, " "));
@@ -82,8 +82,8 @@ std::string node_line(const JobFacts& job, const NodeUse& node) {
   line.text(node.node).text(node.idle ? "idle" : node.silent ? "silent" : "used");
   line.number(std::optional(node.time_s)).number(node.cpus).number(node.cpu_time_ns);
   line.number(node.cpu_allocated_ns).number(node.memory_peak_bytes);
-  line.number(node.memory_allocated_bytes).number(node.io_read_bytes).number(node.io_write_bytes);
-  line.number(node.io_read_call_bytes).number(node.io_write_call_bytes);
+  line.number(node.memory_allocated_bytes).number(node.io.read_bytes).number(node.io.write_bytes);
+  line.number(node.io.read_call_bytes).number(node.io.write_call_bytes);
   line.number(node.wasted_node_s).text(words_of(node.flags, " "));
   return line.end();
 }

@@ -150,8 +150,8 @@ std::string phase_table(const std::vector<UsageRow>& rows, std::uint32_t common)
                or_dash(row.cpus_allocated(), format_number),
                or_dash(row.cpus_busy(), format_number), or_dash(row.efficiency(), format_percent),
                or_dash(row.memory_peak_bytes, format_bytes),
-               or_dash(row.io_read_call_bytes, format_bytes),
-               or_dash(row.io_write_call_bytes, format_bytes), or_dash(row.wasted_node_s, seconds),
+               or_dash(row.io.read_call_bytes, format_bytes),
+               or_dash(row.io.write_call_bytes, format_bytes), or_dash(row.wasted_node_s, seconds),
                row.imbalance_cpu ? fmt::format("{:.2f}", *row.imbalance_cpu) : "",
                words_of(row.flags & ~common)});
   }
@@ -180,6 +180,14 @@ std::string legend(const std::vector<UsageRow>& rows, std::uint32_t common) {
   return out;
 }
 
+/// "solve/io, step 0"
+std::string full_name(const UsageRow& row) {
+  if (row.path.empty()) return clean(row.name);
+  const bool script = row.step == "batch" || row.step == "interactive";
+  const std::string step = row.step.empty() ? "" : script ? ", " + row.step : ", step " + row.step;
+  return clean(row.path) + clean(step);
+}
+
 /// Shortest, mean and longest instance of what ran more than once.
 std::string spread_table(const std::vector<UsageRow>& rows) {
   Table table;
@@ -188,7 +196,7 @@ std::string spread_table(const std::vector<UsageRow>& rows) {
   table.column("", Align::kLeft);
   for (const auto& row : rows) {
     if (row.instances < 2 || row.kind == UsageRow::Kind::kOutside) continue;
-    table.row({phase_name(row), whole(row.instances), or_dash(row.shortest_ns, format_duration),
+    table.row({full_name(row), whole(row.instances), or_dash(row.shortest_ns, format_duration),
                format_duration(row.duration_ns / row.instances),
                or_dash(row.longest_ns, format_duration)});
   }
@@ -226,8 +234,8 @@ std::string node_table(const Timeline& timeline, bool every) {
                or_dash(busy, format_number), or_dash(share, format_percent),
                or_dash(node.memory_peak_bytes, format_bytes),
                or_dash(node.memory_allocated_bytes, format_bytes),
-               or_dash(node.io_read_call_bytes, format_bytes),
-               or_dash(node.io_write_call_bytes, format_bytes),
+               or_dash(node.io.read_call_bytes, format_bytes),
+               or_dash(node.io.write_call_bytes, format_bytes),
                or_dash(node.wasted_node_s, seconds), node_remark(node)});
   }
   std::string out = table.empty() ? "" : '\n' + table.print();
@@ -306,8 +314,12 @@ std::string job_label(const JobFacts& job) {
 std::string state_label(const JobFacts& job) {
   std::string text = clean(job.state.value_or("-"));
   const std::int64_t code = job.exit_code.value_or(0);
-  if (code >> 8 & 0xFF) text += fmt::format(", exit code {}", code >> 8 & 0xFF);
-  if (code & 0x7F) text += fmt::format(", signal {}", code & 0x7F);
+  // As wait(2) has it: killed by a signal, or ended with a code.
+  if (code & 0x7F) {
+    text += fmt::format(", signal {}", code & 0x7F);
+  } else if (code >> 8 & 0xFF) {
+    text += fmt::format(", exit code {}", code >> 8 & 0xFF);
+  }
   if (job.state_reason && *job.state_reason != "None" && !job.state_reason->empty()) {
     text += " (" + clean(*job.state_reason) + ")";
   }

@@ -27,7 +27,7 @@ struct Arguments {
 struct Outcome {
   std::int64_t files = 0, runs = 0, changed = 0, rows = 0, records = 0;
   std::vector<std::string> problems;  // of files
-  std::vector<std::string> warnings;  // of the records
+  std::vector<std::string> warnings;  // nothing found; a daemon that did not answer
 };
 
 void tell(const std::string& sentence) {
@@ -42,6 +42,9 @@ void merge_path(Database& cluster, const std::string& path, Outcome& outcome) {
       outcome.problems.push_back(noted.error());
     }
     return;
+  }
+  if (files->empty()) {
+    outcome.warnings.push_back("nothing to merge in " + path + " (searched three levels deep)");
   }
   for (const auto& file : *files) {
     auto merged = merge_file(cluster, file, epoch_ns());

@@ -8,7 +8,7 @@ namespace sphase {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::int64_t kRecordSlackNs = 2'000'000'000;  // records have whole seconds
+constexpr std::int64_t kRecordSlackNs = 1'000'000'000;
 
 std::int64_t overlap_ns(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_begin,
                         std::int64_t b_end) {
@@ -46,13 +46,12 @@ void share_rest(const Maybe& total, Maybe NodeSpan::*part, std::vector<NodeSpan>
   }
 }
 
-/// Records end at a whole second, the last step a moment later.
-std::int64_t generous_end(const std::vector<const Run*>& runs, std::int64_t end_ns) {
-  std::int64_t last = end_ns;
-  for (const Run* run : runs) {
-    if (run->begin_ns < end_ns) last = std::max(last, run->end_ns);
-  }
-  return std::min(last, end_ns + kRecordSlackNs);
+/// Records have whole seconds; the job's end is known better where a step saw it.
+std::int64_t end_of(const Timeline& timeline, const Allocation& allocation) {
+  const std::int64_t end_ns = allocation.end_ns.value_or(timeline.end_ns);
+  const bool last = &allocation == &timeline.allocations.back();
+  const bool same_second = timeline.end_ns > end_ns && timeline.end_ns - end_ns <= kRecordSlackNs;
+  return last && same_second ? timeline.end_ns : end_ns;
 }
 
 void fill_from_runs(NodeSpan& span, const std::vector<const Run*>& runs) {
@@ -71,13 +70,10 @@ std::vector<NodeSpan> node_spans(const Timeline& timeline) {
   for (const auto& run : timeline.runs) runs_of[run.node].push_back(&run);
   for (const auto& allocation : timeline.allocations) {
     const std::size_t first = spans.size();
-    const bool final = &allocation == &timeline.allocations.back();
     for (const auto& node : allocation.nodes) {
-      NodeSpan span{node.node, allocation.begin_ns, allocation.end_ns.value_or(timeline.end_ns),
-                    node.cpus, node.memory_bytes};
-      const auto& runs = runs_of[node.node];
-      if (final) span.end_ns = generous_end(runs, span.end_ns);
-      fill_from_runs(span, runs);
+      NodeSpan span{node.node, allocation.begin_ns, end_of(timeline, allocation), node.cpus,
+                    node.memory_bytes};
+      fill_from_runs(span, runs_of[node.node]);
       spans.push_back(std::move(span));
     }
     share_rest(allocation.cpus, &NodeSpan::cpus, spans, first);
@@ -113,16 +109,21 @@ Maybe run_memory_peak(const Run& run, std::int64_t begin_ns, std::int64_t end_ns
 }
 
 void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t end_ns) {
-  std::uint32_t ignored = 0;
-  auto read = [&](Maybe NodeUse::*total, SampleSeries::Counter counter) {
-    const Reading moved = run.samples.increase(counter, begin_ns, end_ns);
-    add(use.*total, moved.value, ignored);
-    if (!moved.exact) use.flags |= kIoInterpolated;
+  IoCounters moved;
+  const auto read = [&](Maybe IoCounters::*counter, SampleSeries::Counter sampled) {
+    const Reading increase = run.samples.increase(sampled, begin_ns, end_ns);
+    moved.*counter = increase.value;
+    use.io_at_end.*counter = run.samples.at(sampled, end_ns).value;
+    if (!increase.exact) use.flags |= kIoInterpolated;
   };
-  read(&NodeUse::io_read_bytes, &Sample::io_read_bytes);
-  read(&NodeUse::io_write_bytes, &Sample::io_write_bytes);
-  read(&NodeUse::io_read_call_bytes, &Sample::io_read_call_bytes);
-  read(&NodeUse::io_write_call_bytes, &Sample::io_write_call_bytes);
+  read(&IoCounters::read_bytes, &Sample::io_read_bytes);
+  read(&IoCounters::write_bytes, &Sample::io_write_bytes);
+  read(&IoCounters::read_call_bytes, &Sample::io_read_call_bytes);
+  read(&IoCounters::write_call_bytes, &Sample::io_write_call_bytes);
+  add(use.io, moved);
+  use.io_run_id = use.io_run_id == 0 ? run.run_id : -1;
+  use.io_begin_ns = begin_ns;
+  use.io_end_ns = end_ns;
 }
 
 NodeUsage::NodeUsage(const Timeline& timeline) : timeline_(timeline), spans_(node_spans(timeline)) {

@@ -60,7 +60,7 @@ class NodeUsage {
   std::vector<Incomplete> incomplete_;
 };
 
-/// Reads the I/O of a run in an interval into `use`.
+/// Adds the I/O of a run in an interval to `use`.
 void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t end_ns);
 
 /// Most memory of a run in an interval: its samples, and the marks its phases left.

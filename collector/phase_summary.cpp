@@ -1,5 +1,6 @@
 // Instances of the same path as one row: see summarise in phase_tree.h.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -23,7 +24,6 @@ void sum(std::optional<double>& total, const std::optional<double>& value) {
 }
 
 void merge_counters(UsageRow& into, const UsageRow& row) {
-  std::uint32_t ignored = 0;
   add(into.cpu_time_ns, row.cpu_time_ns, into.flags);
   if (into.cpu_allocated_ns && row.cpu_allocated_ns) {
     *into.cpu_allocated_ns += *row.cpu_allocated_ns;
@@ -31,12 +31,9 @@ void merge_counters(UsageRow& into, const UsageRow& row) {
     into.cpu_allocated_ns.reset();
   }
   larger(into.memory_peak_bytes, row.memory_peak_bytes);
-  add(into.io_read_bytes, row.io_read_bytes, ignored);
-  add(into.io_write_bytes, row.io_write_bytes, ignored);
-  add(into.io_read_call_bytes, row.io_read_call_bytes, ignored);
-  add(into.io_write_call_bytes, row.io_write_call_bytes, ignored);
   sum(into.wasted_node_s, row.wasted_node_s);
   sum(into.allocated_node_s, row.allocated_node_s);
+  if (into.nodes.empty() || row.nodes.empty()) add(into.io, row.io);
   merge_nodes(into.nodes, row.nodes);
 }
 
@@ -86,6 +83,17 @@ std::string step_range(const std::vector<const PhaseTree*>& same) {
   return "steps " + same.front()->row.step + "-" + same.back()->row.step;
 }
 
+/// Where instances overlap, as tasks drift apart, what was allocated in that time counts once.
+void count_once(UsageRow& row) {
+  if (row.duration_ns <= 0 || row.time_ns >= row.duration_ns) return;
+  const double part = static_cast<double>(row.time_ns) / static_cast<double>(row.duration_ns);
+  if (row.wasted_node_s) *row.wasted_node_s *= part;
+  if (row.allocated_node_s) *row.allocated_node_s *= part;
+  if (row.cpu_allocated_ns) {
+    row.cpu_allocated_ns = std::llround(static_cast<double>(*row.cpu_allocated_ns) * part);
+  }
+}
+
 PhaseTree merge_trees(const std::vector<const PhaseTree*>& same) {
   if (same.size() == 1) return summarise(*same.front());
   PhaseTree merged{same.front()->row, {}};
@@ -94,18 +102,14 @@ PhaseTree merge_trees(const std::vector<const PhaseTree*>& same) {
     if (tree != same.front()) merge_row(merged.row, tree->row);
     all.inside.insert(all.inside.end(), tree->inside.begin(), tree->inside.end());
   }
+  if (!merged.row.nodes.empty()) total_up_io(merged.row);
   merged.row.number = 0;
   merged.row.time_ns = open_time(same);
   if (merged.row.kind == UsageRow::Kind::kStep) {
     merged.row.name = step_range(same);
     merged.row.step.clear();
   }
-  // Where instances overlap, their node-seconds would count twice.
-  if (merged.row.duration_ns > 0 && merged.row.time_ns < merged.row.duration_ns) {
-    const double part = static_cast<double>(merged.row.time_ns) / merged.row.duration_ns;
-    if (merged.row.wasted_node_s) *merged.row.wasted_node_s *= part;
-    if (merged.row.allocated_node_s) *merged.row.allocated_node_s *= part;
-  }
+  count_once(merged.row);
   merged.inside = summarise(all).inside;
   return merged;
 }

@@ -178,9 +178,11 @@ void join_live(JobRecord& record, const JobRow& live) {
   JobFacts facts = live.facts;
   facts.submit_s = record.facts.submit_s;
   facts.restart_count = record.facts.restart_count;
-  facts.requested_nodes = record.facts.requested_nodes;  // before any resize
-  facts.requested_cpus = record.facts.requested_cpus;
-  facts.requested_memory = record.facts.requested_memory;
+  // What was asked for before any resize, where slurmdbd has it.
+  const JobFacts& first = record.facts;
+  if (first.requested_nodes) facts.requested_nodes = first.requested_nodes;
+  if (first.requested_cpus) facts.requested_cpus = first.requested_cpus;
+  if (first.requested_memory) facts.requested_memory = first.requested_memory;
   fill(facts, record.facts);
   facts.source = "slurmctld+slurmdbd";
   record.facts = facts;

@@ -285,16 +285,15 @@ bool keeps_accounts(const std::string& type) {
 Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query) {
   if (!keeps_accounts(accounting_)) return std::vector<JobRow>();
   const QuietStderr quiet;
-  void* connection = slurmdb_connection_get(nullptr);
-  if (connection == nullptr) return slurm_error("slurmdbd could not be asked");
-  JobCondition condition(query);
   slurm_seterrno(0);
-  auto jobs = slurmdb_jobs_get(connection, condition.get());
+  void* connection = slurmdb_connection_get(nullptr);
+  JobCondition condition(query);
+  auto jobs = connection != nullptr ? slurmdb_jobs_get(connection, condition.get()) : nullptr;
   if (jobs == nullptr) {
     const Error error = slurm_error("slurmdbd could not be asked");
     // No answer and no error: this host's slurm.conf names no slurmdbd.
     const bool none = slurm_get_errno() == SLURM_SUCCESS;
-    slurmdb_connection_close(&connection);
+    if (connection != nullptr) slurmdb_connection_close(&connection);
     if (none) return std::vector<JobRow>();
     return error;
   }

@@ -128,7 +128,6 @@ Result<std::vector<SourceFile>> find_sources(const std::string& path) {
     return found;
   }
   search(absolute, 1, found);
-  if (found.empty()) return Error{"no node.db in " + path + " (searched three levels deep)"};
   std::sort(found.begin(), found.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
   return found;

@@ -19,7 +19,7 @@ struct SourceFile {
 
 /// Files to merge, sorted by path. A named file is taken as it is; a folder is searched, not deeper
 /// than three levels and not through symbolic links, for `node.db` and `notes/*.note`.
-/// Errors: nothing there, or nothing in it.
+/// Empty: nothing was recorded there. Error: there is no such path.
 Result<std::vector<SourceFile>> find_sources(const std::string& path);
 
 struct CloseSqlite {

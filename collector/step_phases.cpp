@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -100,26 +99,26 @@ void measure_imbalance(UsageRow& row, const TaskParts& parts) {
   row.wall_mean_ns = wall.mean();
 }
 
+void forget_io(NodeUse& use) {
+  use.io = use.io_at_end = {};
+  use.io_run_id = 0;
+}
+
 /// What the tasks of one node said about the phase. `use` already holds what the samples say.
-void use_marks(NodeUse& use, const Run& run, const Instance& instance, std::size_t from,
-               std::size_t to) {
+void use_marks(NodeUse& use, const Instance& instance, std::size_t from, std::size_t to) {
   Maybe cpu, memory;
   std::uint32_t unknown = 0;
-  std::set<int> tasks;
   for (std::size_t i = from; i < to; ++i) {
-    tasks.insert(instance[i].mark->task);
     add(cpu, instance[i].mark->cpu_time_ns, unknown);
     const Maybe& peak = instance[i].mark->memory_peak_bytes;
     if (peak) memory = std::max(memory.value_or(0), *peak);
   }
   const Maybe sampled = use.cpu_time_ns;
-  const bool every_task =
-      run.node_tasks && static_cast<std::int64_t>(tasks.size()) == *run.node_tasks;
   use.flags &= ~kInterpolated;
   use.cpu_time_ns = cpu;
   if (cpu && unknown != 0) use.flags |= kPartial;
-  // Tasks that did not mark the phase may have used the node all the same.
-  if (!every_task && sampled) use.cpu_busy_ns = std::max(*sampled, cpu.value_or(0));
+  // Tasks that did not mark the phase, or are in the one before or after it, use the node too.
+  if (sampled) use.cpu_busy_ns = std::max(*sampled, cpu.value_or(0));
   if (memory) use.memory_peak_bytes = memory;
 }
 
@@ -127,8 +126,7 @@ void use_marks(NodeUse& use, const Run& run, const Instance& instance, std::size
 void use_unmarked(NodeUse& use) {
   use.cpu_busy_ns = use.cpu_time_ns;
   use.cpu_time_ns = 0;
-  use.io_read_bytes = use.io_write_bytes = use.io_read_call_bytes = use.io_write_call_bytes =
-      std::nullopt;
+  forget_io(use);
   use.flags &= ~(kInterpolated | kIoInterpolated | kRecorderLost);
 }
 
@@ -147,13 +145,12 @@ NodeUse node_use(const Run& run, const Instance& instance, std::size_t from, std
       begin = std::min(begin, instance[i].mark->begin_ns);
       end = std::max(end, instance[i].mark->end_ns);
     }
-    use.io_read_bytes = use.io_write_bytes = use.io_read_call_bytes = use.io_write_call_bytes =
-        std::nullopt;
+    forget_io(use);
     use.flags &= ~kIoInterpolated;
     read_io(use, run, begin, end);
   }
   if (from < to) {
-    use_marks(use, run, instance, from, to);
+    use_marks(use, instance, from, to);
   } else {
     use_unmarked(use);
   }
@@ -354,11 +351,14 @@ std::optional<UsageRow> outside_row(const UsageRow& whole, const std::vector<Pha
   row.flags &= ~(kInterpolated | kIoInterpolated | kCrossed);
   row.cpu_time_ns = rest;
   // A little below 0 is the resolution of the clocks; more is phases counted twice.
-  if (rest && *rest < 0) {
-    const bool twice = -*rest > *whole.cpu_time_ns / 20;
-    row.cpu_time_ns = twice ? Maybe() : Maybe(0);
-    if (twice) row.flags |= kOverlap;
+  const bool twice = rest && -*rest > *whole.cpu_time_ns / 20;
+  if (twice) {
+    row.cpu_time_ns = std::nullopt;
+    row.flags |= kOverlap;
+  } else if (rest) {
+    row.cpu_time_ns = std::max<std::int64_t>(0, *rest);
   }
+  if (row.time_ns == 0 && !twice && row.cpu_time_ns.value_or(0) == 0) return std::nullopt;
   return row;
 }
 

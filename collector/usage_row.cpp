@@ -59,9 +59,22 @@ void measure_waste(std::vector<NodeUse>& nodes) {
   for (auto& node : nodes) node.wasted_node_s = wasted_node_s(node);
 }
 
+void add(IoCounters& total, const IoCounters& more) {
+  std::uint32_t ignored = 0;
+  add(total.read_bytes, more.read_bytes, ignored);
+  add(total.write_bytes, more.write_bytes, ignored);
+  add(total.read_call_bytes, more.read_call_bytes, ignored);
+  add(total.write_call_bytes, more.write_call_bytes, ignored);
+}
+
+void total_up_io(UsageRow& row) {
+  row.io = {};
+  for (const auto& node : row.nodes) add(row.io, node.io);
+}
+
 void total_up(UsageRow& row) {
   total_cpu(row);
-  std::uint32_t ignored = 0;
+  total_up_io(row);
   if (!row.nodes.empty()) row.allocated_node_s = 0;
   for (const auto& node : row.nodes) {
     flag_unknown(row, node);
@@ -70,10 +83,6 @@ void total_up(UsageRow& row) {
     if (node.memory_peak_bytes) {
       row.memory_peak_bytes = std::max(row.memory_peak_bytes.value_or(0), *node.memory_peak_bytes);
     }
-    add(row.io_read_bytes, node.io_read_bytes, ignored);
-    add(row.io_write_bytes, node.io_write_bytes, ignored);
-    add(row.io_read_call_bytes, node.io_read_call_bytes, ignored);
-    add(row.io_write_call_bytes, node.io_write_call_bytes, ignored);
   }
   row.node_count = static_cast<int>(row.nodes.size());
 }
@@ -82,6 +91,30 @@ namespace {
 
 void larger(Maybe& most, const Maybe& value) {
   if (value && (!most || *value > *most)) most = value;
+}
+
+Maybe beyond(const Maybe& at_end, const Maybe& before) {
+  if (!at_end || !before) return std::nullopt;
+  return std::max<std::int64_t>(0, *at_end - *before);
+}
+
+/// Instances of tasks that drift apart overlap: what the earlier one has counted already is not
+/// added again.
+void merge_io(NodeUse& into, const NodeUse& more) {
+  const bool same_run = into.io_run_id > 0 && into.io_run_id == more.io_run_id;
+  if (!same_run || more.io_begin_ns >= into.io_end_ns) {
+    add(into.io, more.io);
+  } else if (more.io_end_ns > into.io_end_ns) {
+    const IoCounters &end = more.io_at_end, &before = into.io_at_end;
+    add(into.io,
+        {beyond(end.read_bytes, before.read_bytes), beyond(end.write_bytes, before.write_bytes),
+         beyond(end.read_call_bytes, before.read_call_bytes),
+         beyond(end.write_call_bytes, before.write_call_bytes)});
+  }
+  if (!same_run) into.io_run_id = -1;
+  if (more.io_end_ns <= into.io_end_ns) return;
+  into.io_end_ns = more.io_end_ns;
+  into.io_at_end = more.io_at_end;
 }
 
 void merge_node(NodeUse& into, const NodeUse& more) {
@@ -97,10 +130,7 @@ void merge_node(NodeUse& into, const NodeUse& more) {
   }
   larger(into.memory_peak_bytes, more.memory_peak_bytes);
   larger(into.memory_allocated_bytes, more.memory_allocated_bytes);
-  add(into.io_read_bytes, more.io_read_bytes, ignored);
-  add(into.io_write_bytes, more.io_write_bytes, ignored);
-  add(into.io_read_call_bytes, more.io_read_call_bytes, ignored);
-  add(into.io_write_call_bytes, more.io_write_call_bytes, ignored);
+  merge_io(into, more);
   into.flags |= more.flags;
   into.idle = into.idle && more.idle;
   into.silent = into.silent && more.silent;

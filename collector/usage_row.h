@@ -23,6 +23,11 @@ inline constexpr RowFlag kPartial = 1u << 21;  // some node or task told nothing
 inline constexpr RowFlag kOverlap = 1u << 22;  // phases of threads hold each other's CPU time
 inline constexpr RowFlag kScript = 1u << 23;   // the job script: holds the CPUs that its steps use
 
+/// The I/O counters of one run at a moment.
+struct IoCounters {
+  Maybe read_bytes, write_bytes, read_call_bytes, write_call_bytes;
+};
+
 /// What one node did in a row's interval.
 struct NodeUse {
   std::string node;
@@ -34,7 +39,11 @@ struct NodeUse {
   Maybe cpu_busy_ns;       // used by everything in the step; nullopt: the same as cpu_time_ns
   Maybe cpu_allocated_ns;  // CPUs allocated × time
   Maybe memory_peak_bytes, memory_allocated_bytes;
-  Maybe io_read_bytes, io_write_bytes, io_read_call_bytes, io_write_call_bytes;
+  IoCounters io;  // moved in the interval
+  /// Where that was read from, so that intervals which overlap count once: the run (-1: several),
+  /// the interval, and the counters at its end.
+  std::int64_t io_run_id = 0, io_begin_ns = 0, io_end_ns = 0;
+  IoCounters io_at_end;
   std::uint32_t flags = 0;  // RowFlag
   bool idle = false;        // allocated, and no process of any step in it
   bool silent = false;      // it should have told something, and did not
@@ -64,7 +73,7 @@ struct UsageRow {
 
   Maybe cpu_time_ns, cpu_allocated_ns;
   Maybe memory_peak_bytes;  // of the node that had most
-  Maybe io_read_bytes, io_write_bytes, io_read_call_bytes, io_write_call_bytes;
+  IoCounters io;
   std::optional<double> wasted_node_s, allocated_node_s;
   /// Largest / mean over the tasks that marked it, weighted by time over several instances (1 =
   /// even); 1 / load balance of Lopez et al., TALP, PERMAVOST 2021.
@@ -79,12 +88,12 @@ struct UsageRow {
     return static_cast<double>(*cpu_time_ns) / static_cast<double>(*cpu_allocated_ns);
   }
   std::optional<double> cpus_allocated() const {
-    if (!cpu_allocated_ns || duration_ns <= 0) return std::nullopt;
-    return static_cast<double>(*cpu_allocated_ns) / static_cast<double>(duration_ns);
+    if (!cpu_allocated_ns || time_ns <= 0) return std::nullopt;
+    return static_cast<double>(*cpu_allocated_ns) / static_cast<double>(time_ns);
   }
   std::optional<double> cpus_busy() const {
-    if (!cpu_time_ns || duration_ns <= 0) return std::nullopt;
-    return static_cast<double>(*cpu_time_ns) / static_cast<double>(duration_ns);
+    if (!cpu_time_ns || time_ns <= 0) return std::nullopt;
+    return static_cast<double>(*cpu_time_ns) / static_cast<double>(time_ns);
   }
 };
 
@@ -100,8 +109,15 @@ void measure_waste(std::vector<NodeUse>& nodes);
 /// Sums a row up from its nodes: CPU, memory, I/O, waste, flags.
 void total_up(UsageRow& row);
 
-/// Adds what nodes did in another interval: sums, and the larger memory peak. By node name.
+/// The I/O of a row from its nodes.
+void total_up_io(UsageRow& row);
+
+/// Adds what nodes did in another interval that did not begin before: sums, and the larger memory
+/// peak. By node name.
 void merge_nodes(std::vector<NodeUse>& into, const std::vector<NodeUse>& more);
+
+/// Adds what is known; nullopt adds nothing.
+void add(IoCounters& total, const IoCounters& more);
 
 /// Adds `value` to `total`. nullopt adds nothing and sets kPartial; all nullopt stays nullopt.
 void add(Maybe& total, const Maybe& value, std::uint32_t& flags);

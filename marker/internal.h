@@ -31,7 +31,7 @@ extern "C" {
 static inline int64_t sphase_now_ns(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 /* --- text.c ---------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ SPHASE_HIDDEN int sphase_text_pair(struct sphase_text* text, const char* key, co
 #define SPHASE_WORD_ON(generation) ((generation) << 2 | 3u)
 #define SPHASE_WORD_IS_ON(word) (((word)&3u) == 3u)
 
-/* What a process knows. Lives on a page that fork wipes in the child (MADV_WIPEONFORK). */
+/* What a process knows. Alone on a page that fork wipes in the child (MADV_WIPEONFORK). */
 struct sphase_process {
   uint32_t word; /* the rest is valid once this is ON */
   uint32_t client;
@@ -91,24 +91,32 @@ struct sphase_thread {
   uint32_t names[SPHASE_MAX_DEPTH]; /* hash of each open phase's name, 0 = none */
 };
 
-extern SPHASE_HIDDEN struct sphase_process* sphase_process_pointer;
+#if defined(__x86_64__) || defined(__i386__)
+#define SPHASE_PAGE_BYTES 4096
+#else
+#define SPHASE_PAGE_BYTES 65536 /* the largest page that the other architectures use */
+#endif
+
+/* In .bss, which is anonymous memory: the hot path reaches it without a pointer. */
+extern SPHASE_HIDDEN union sphase_page {
+  struct sphase_process process;
+  uint8_t bytes[SPHASE_PAGE_BYTES];
+} sphase_page;
+
 extern SPHASE_HIDDEN int sphase_fork_keeps_page; /* 1: no MADV_WIPEONFORK here, compare pids */
 /* initial-exec: one %fs-relative access, no call; 170 bytes of the space that dlopen has for it. */
 extern SPHASE_HIDDEN __thread struct sphase_thread sphase_self
     __attribute__((tls_model("initial-exec")));
 
 static inline uint32_t sphase_word(void) {
-  struct sphase_process* process = __atomic_load_n(&sphase_process_pointer, __ATOMIC_ACQUIRE);
-  return __atomic_load_n(&process->word, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&sphase_page.process.word, __ATOMIC_ACQUIRE);
 }
 
 SPHASE_HIDDEN struct sphase_process* sphase_enter_slow(struct sphase_thread* self);
 
 /* The process if it is active, else NULL (this marker is not recorded). Finds out on first use. */
 static inline struct sphase_process* sphase_enter(struct sphase_thread* self) {
-  struct sphase_process* process = __atomic_load_n(&sphase_process_pointer, __ATOMIC_ACQUIRE);
-  uint32_t word = __atomic_load_n(&process->word, __ATOMIC_ACQUIRE);
-  return SPHASE_LIKELY(word == self->on) ? process : sphase_enter_slow(self);
+  return SPHASE_LIKELY(sphase_word() == self->on) ? &sphase_page.process : sphase_enter_slow(self);
 }
 
 /* --- join.c ---------------------------------------------------------------------------------- */

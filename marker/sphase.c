@@ -14,10 +14,14 @@
 
 #include "marker/internal.h"
 
+/* `sent`: phases of this thread that the reader has open, before a BEGIN or after an END. */
 static int record(struct sphase_process* process, const struct sphase_thread* self, uint8_t type,
-                  const struct sphase_text* text, double value) {
-  const struct sphase_mark mark = {
-      .text = text, .value = value, .tid = self->tid, .depth = (uint16_t)self->sent, .type = type};
+                  const struct sphase_text* text, double value, uint32_t sent) {
+  const struct sphase_mark mark = {.text = text,
+                                   .value = value,
+                                   .tid = self->tid,
+                                   .depth = self->loose ? SPHASE_DEPTH_UNKNOWN : (uint16_t)sent,
+                                   .type = type};
   return sphase_push(process, &mark, NULL);
 }
 
@@ -37,9 +41,12 @@ static void tell_too_deep(struct sphase_process* process, struct sphase_thread* 
                           const char* name) {
   struct sphase_text text;
   if (self->told_deep || self->sent != SPHASE_MAX_DEPTH) return;
-  self->told_deep = sphase_text_phase(&text, name) && record(process, self, SPHASE_BEGIN, &text, 0);
+  self->told_deep =
+      sphase_text_phase(&text, name) && record(process, self, SPHASE_BEGIN, &text, 0, self->sent);
 }
 
+/* What a signal handler marks in the midst of this is at a depth that fits the ring: a phase counts
+ * as sent from before its BEGIN until after its END. */
 static int begin(struct sphase_thread* self, struct sphase_process* process, const char* name) {
   if (self->depth >= SPHASE_MAX_DEPTH && process != NULL) {
     forget_if_stale(process, self);
@@ -50,9 +57,12 @@ static int begin(struct sphase_thread* self, struct sphase_process* process, con
   struct sphase_text text;
   const int named = sphase_text_phase(&text, name);
   self->names[level] = named ? text.hash : 0;
-  if (named && process != NULL && record(process, self, SPHASE_BEGIN, &text, 0)) {
-    self->sent_mask |= UINT32_C(1) << level;
-    ++self->sent;
+  if (!named || process == NULL) return (int)level;
+  self->sent_mask |= UINT32_C(1) << level;
+  const uint32_t before = self->sent++;
+  if (!record(process, self, SPHASE_BEGIN, &text, 0, before)) {
+    self->sent_mask ^= UINT32_C(1) << level;
+    self->sent = before;
   }
   return (int)level;
 }
@@ -65,29 +75,33 @@ static int64_t level_of(const struct sphase_thread* self, uint32_t hash) {
   return level;
 }
 
-/* Closes `level` and all inside it. Returns whether the BEGIN of `level` was recorded. */
-static int close_level(struct sphase_thread* self, uint32_t level) {
-  self->depth = level;
-  if (level >= SPHASE_MAX_DEPTH) return 0;
-  const uint32_t bit = UINT32_C(1) << level;
-  const uint32_t closed = self->sent_mask & ~(bit - 1);
-  self->sent_mask ^= closed;
-  for (uint32_t rest = closed; rest != 0; rest &= rest - 1) --self->sent;
-  return (closed & bit) != 0;
+static uint32_t count(uint32_t bits) {
+  uint32_t n = 0;
+  for (; bits != 0; bits &= bits - 1) ++n;
+  return n;
 }
 
 static int end(struct sphase_thread* self, struct sphase_process* process, const char* name) {
   struct sphase_text text;
   const int named = sphase_text_phase(&text, name);
   const int64_t level = level_of(self, named ? text.hash : 0);
-  /* An end without a begin is recorded: the phase is another thread's, or the report names the
-   * culprit. */
-  const int recorded = level < 0 || close_level(self, (uint32_t)level);
-  if (recorded && process != NULL) {
-    if (level < 0) __atomic_fetch_add(&process->foreign_ends, 1, __ATOMIC_RELAXED);
-    record(process, self, SPHASE_END, named ? &text : NULL, 0);
+  if (level < 0) {
+    /* Recorded all the same: the phase is another thread's, or the report names the culprit. */
+    if (process == NULL) return (int)(self->depth & INT_MAX);
+    __atomic_fetch_add(&process->foreign_ends, 1, __ATOMIC_RELAXED);
+    record(process, self, SPHASE_END, named ? &text : NULL, 0, self->sent);
+    return (int)(self->depth & INT_MAX);
   }
-  return (int)(self->depth & INT_MAX);
+  const uint32_t bit = level < SPHASE_MAX_DEPTH ? UINT32_C(1) << level : 0;
+  const uint32_t closed = bit != 0 ? self->sent_mask & ~(bit - 1) : 0; /* it and those inside */
+  const uint32_t left = self->sent - count(closed);
+  if (process != NULL) {
+    record(process, self, SPHASE_END, named ? &text : NULL, 0, left);
+  }
+  self->depth = (uint32_t)level;
+  self->sent_mask ^= closed;
+  self->sent = left;
+  return (int)(level & INT_MAX);
 }
 
 static int is_off(const struct sphase_thread* self) {
@@ -108,15 +122,18 @@ static __attribute__((noinline)) int end_unless_off(struct sphase_thread* self, 
   return depth;
 }
 
+/* The two hot functions begin at a cache line: what they take when off is a matter of fetching. */
+#define SPHASE_HOT __attribute__((aligned(64)))
+
 /* Off, a pair only counts: begins and ends apart, since with a single count each call would wait
- * for the store of the one before (15 cycles a pair instead of 8). */
-int sphase_begin(const char* name) {
+ * for the store of the one before. */
+SPHASE_HOT int sphase_begin(const char* name) {
   struct sphase_thread* self = &sphase_self;
   if (!is_off(self)) return begin_unless_off(self, name);
   return (int)((self->off_begins++ - self->off_ends) & INT_MAX);
 }
 
-int sphase_end(const char* name) {
+SPHASE_HOT int sphase_end(const char* name) {
   struct sphase_thread* self = &sphase_self;
   if (!is_off(self)) return end_unless_off(self, name);
   if (self->off_begins == self->off_ends) return 0;
@@ -129,7 +146,7 @@ void sphase_value(const char* name, double value) {
   struct sphase_process* process = sphase_enter(self);
   struct sphase_text text;
   if (process != NULL && sphase_text_label(&text, name)) {
-    record(process, self, SPHASE_VALUE, &text, value);
+    record(process, self, SPHASE_VALUE, &text, value, self->sent);
   }
 }
 
@@ -139,7 +156,7 @@ void sphase_attr(const char* key, const char* value) {
   struct sphase_process* process = sphase_enter(self);
   struct sphase_text text;
   if (process != NULL && sphase_text_pair(&text, key, value)) {
-    record(process, self, SPHASE_ATTR, &text, 0);
+    record(process, self, SPHASE_ATTR, &text, 0, self->sent);
   }
 }
 

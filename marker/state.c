@@ -22,46 +22,24 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* Before the first use, and for good where no page can be had. */
-static struct sphase_process without_page;
-
-struct sphase_process* sphase_process_pointer = &without_page;
+union sphase_page sphase_page __attribute__((aligned(SPHASE_PAGE_BYTES)));
 int sphase_fork_keeps_page;
 __thread struct sphase_thread sphase_self = {.off = SPHASE_WORD_NEVER, .on = SPHASE_WORD_NEVER};
 
 static uint32_t generations; /* survives fork, unlike the page */
 static int timed_out;        /* this process, or one it was forked from, waited for nothing */
 
-static struct sphase_process* keep_page(struct sphase_process* process) {
-  struct sphase_process* none = &without_page;
-  if (__atomic_compare_exchange_n(&sphase_process_pointer, &none, process, 0, __ATOMIC_ACQ_REL,
-                                  __ATOMIC_ACQUIRE)) {
-    return process;
-  }
-  munmap(process, sizeof *process); /* another thread was faster */
-  return none;
-}
-
-static struct sphase_process* get_process(void) {
-  struct sphase_process* process = __atomic_load_n(&sphase_process_pointer, __ATOMIC_ACQUIRE);
-  if (process != &without_page || __atomic_load_n(&sphase_fork_keeps_page, __ATOMIC_RELAXED)) {
-    return process;
-  }
-  void* page =
-      mmap(NULL, sizeof *process, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) {
-    __atomic_store_n(&sphase_fork_keeps_page, 1, __ATOMIC_RELAXED);
-    return process;
-  }
-  if (madvise(page, sizeof *process, MADV_WIPEONFORK) != 0) {
+/* Several threads may do this at once: it comes to the same. */
+static void make_fork_wipe(void) {
+  if (madvise(&sphase_page, sizeof sphase_page, MADV_WIPEONFORK) != 0) {
     __atomic_store_n(&sphase_fork_keeps_page, 1, __ATOMIC_RELAXED);
   }
-  return keep_page(page);
 }
 
 /* Not getpid(): some old versions of glibc remember its answer across clone(). */
 static uint32_t own_pid(void) { return (uint32_t)syscall(SYS_getpid); }
 
+/* Where the page is not wiped. */
 static void forget_if_forked(struct sphase_process* process) {
   uint32_t word = __atomic_load_n(&process->word, __ATOMIC_ACQUIRE);
   const uint32_t pid = __atomic_load_n(&process->pid, __ATOMIC_RELAXED);
@@ -137,13 +115,14 @@ static struct sphase_process* adopt(struct sphase_process* process, struct sphas
 }
 
 static struct sphase_process* enter(struct sphase_thread* self) {
-  struct sphase_process* process = get_process();
+  struct sphase_process* process = &sphase_page.process;
   if (__atomic_load_n(&sphase_fork_keeps_page, __ATOMIC_RELAXED)) forget_if_forked(process);
-  uint32_t word = __atomic_load_n(&process->word, __ATOMIC_ACQUIRE);
+  uint32_t word = sphase_word();
   if (self->word == word && word != SPHASE_WORD_UNKNOWN) {
     return SPHASE_WORD_IS_ON(word) ? process : NULL;
   }
   if (self->word != 0) start_over(self);
+  if (word == SPHASE_WORD_UNKNOWN) make_fork_wipe();
   if (word == SPHASE_WORD_UNKNOWN &&
       __atomic_compare_exchange_n(&process->word, &word, SPHASE_WORD_JOINING, 0, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE)) {

@@ -100,7 +100,7 @@ RingReader::RingReader(RingReader&& other) noexcept
     : memfd_(std::move(other.memfd_)),
       ring_(std::exchange(other.ring_, nullptr)),
       capacity_(other.capacity_),
-      position_(other.position_),
+      position_(other.position_.load()),
       torn_(other.torn_),
       stuck_since_ns_(other.stuck_since_ns_) {}
 
@@ -114,17 +114,20 @@ sphase_record* RingReader::slot(std::uint64_t position) const {
   return records + (position & (capacity_ - 1));
 }
 
-void RingReader::release(std::uint64_t position) {
+/// Gives the slot at `position` back to the writers and goes on to the next.
+void RingReader::pass(std::uint64_t position) {
   store(slot(position)->seq, position + capacity_);
+  position_.store(position + 1, std::memory_order_relaxed);
 }
 
 std::optional<sphase_record> RingReader::next(std::int64_t now_ns) {
   while (true) {
-    sphase_record* const shared = slot(position_);
-    if (load(shared->seq) == position_ + 1) {
+    const std::uint64_t position = position_.load(std::memory_order_relaxed);
+    sphase_record* const shared = slot(position);
+    if (load(shared->seq) == position + 1) {
       sphase_record copy;
       std::memcpy(&copy, shared, sizeof(copy));
-      release(position_++);
+      pass(position);
       stuck_since_ns_ = 0;
       return copy;
     }
@@ -136,17 +139,17 @@ std::optional<sphase_record> RingReader::next(std::int64_t now_ns) {
     if (stuck_since_ns_ == 0) stuck_since_ns_ = now_ns;
     if (now_ns - stuck_since_ns_ < kTornNs) return std::nullopt;
     ++torn_;
-    release(position_++);
+    pass(position);
     // stuck_since_ns_ stays: further torn slots behind this one have waited as long.
     now_ns = stuck_since_ns_ + kTornNs;
     if (torn_ % capacity_ == 0) return std::nullopt;  // a forged `head` must not hold us here
   }
 }
 
-void RingReader::publish_tail() { store(ring_->tail, position_); }
+void RingReader::publish_tail() { store(ring_->tail, position_.load()); }
 
 std::uint32_t RingReader::waiting() const {
-  const std::uint64_t ahead = load(ring_->head) - position_;
+  const std::uint64_t ahead = load(ring_->head) - position_.load(std::memory_order_relaxed);
   // A forged head may be anywhere: behind us means nothing, far ahead means at most all slots.
   if (ahead > UINT64_MAX / 2) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(ahead, capacity_));
@@ -158,7 +161,8 @@ void RingReader::wait(std::int64_t timeout_ns) {
   if (timeout_ns <= 0) return;
   __atomic_store_n(&ring_->bell, 1u, __ATOMIC_SEQ_CST);
   // In one order with the bell, or a marker could come between unseen.
-  if (nudged_.exchange(false) || load(slot(position_)->seq, __ATOMIC_SEQ_CST) == position_ + 1) {
+  const std::uint64_t position = position_.load();
+  if (nudged_.exchange(false) || load(slot(position)->seq, __ATOMIC_SEQ_CST) == position + 1) {
     store(ring_->bell, 0u);
     return;
   }

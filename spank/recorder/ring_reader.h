@@ -27,6 +27,7 @@ class RingReader {
   /// Says that everything read so far is handled; lets `sphase begin` go on.
   void publish_tail();
   /// Sleeps until a writer rings or `timeout_ns` is over. Returns at once if records are waiting.
+  /// Where another thread reads at the same time, it must wake() the one that waits afterwards.
   void wait(std::int64_t timeout_ns);
   /// Makes the wait() of another thread return, now or when it is next called.
   void wake();
@@ -44,12 +45,13 @@ class RingReader {
   RingReader(Fd memfd, sphase_ring* ring, std::uint32_t capacity)
       : memfd_(std::move(memfd)), ring_(ring), capacity_(capacity) {}
   sphase_record* slot(std::uint64_t position) const;
-  void release(std::uint64_t position);
+  void pass(std::uint64_t position);
 
   Fd memfd_;
   sphase_ring* ring_;
-  std::uint32_t capacity_;      // ours, whatever the shared header says
-  std::uint64_t position_ = 0;  // likewise
+  std::uint32_t capacity_;  // ours, whatever the shared header says
+  // Likewise. Moved by the thread that reads, looked at by one that waits.
+  std::atomic<std::uint64_t> position_{0};
   std::uint64_t torn_ = 0;
   std::int64_t stuck_since_ns_ = 0;
   std::atomic<bool> nudged_{false};

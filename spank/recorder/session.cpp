@@ -62,7 +62,7 @@ void Session::attach(const sphase_link_task& task) {
 
 void Session::task_exit(const sphase_link_task& task) {
   const std::lock_guard lock(mutex_);
-  drain();
+  drain_for_edges();
   const std::int64_t now = monotonic_ns();
   const auto known = tasks_.find(task.task);
   if (known == tasks_.end()) return;
@@ -83,7 +83,7 @@ void Session::finish(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
   finished_ = true;
-  drain();
+  drain_for_edges();
   const std::int64_t now = monotonic_ns();
   phases_.close_all([&](std::uint32_t task) { return edge_now(task, now, now); });
   if (started_ && !end_sampled_) store_sample("end");
@@ -110,7 +110,7 @@ void Session::look_for_ended_clients() {
   const std::lock_guard lock(mutex_);
   if (clients_.all().empty()) return;
   const std::int64_t now = monotonic_ns();
-  drain();
+  drain_for_edges();
   for (auto client = clients_.all().begin(); client != clients_.all().end();) {
     pollfd ended{client->second.pidfd.get(), POLLIN, 0};
     if (!client->second.pidfd || poll(&ended, 1, 0) <= 0) {
@@ -182,6 +182,11 @@ void Session::run_edges() {
 void Session::stop() {
   stopping_.store(true);
   ring_.wake();
+}
+
+/// What the main thread reads while the edge thread may be about to sleep on an older position.
+void Session::drain_for_edges() {
+  if (drain() > 0) ring_.wake();
 }
 
 /// Handles every marker that waits. The caller holds the lock.

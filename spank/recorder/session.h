@@ -54,6 +54,7 @@ class Session {
 
  private:
   std::uint32_t drain();
+  void drain_for_edges();
   void count_dropped();
   void handle(const sphase_record& record, std::int64_t read_ns);
   void handle_edge(const sphase_record& record, const StreamId& id, Client& client,

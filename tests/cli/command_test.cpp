@@ -98,6 +98,14 @@ TEST_CASE("Slurm that does not answer is a warning") {
   CHECK(lines_in(merged.err) == 1);
 }
 
+TEST_CASE("a folder in which nothing was recorded yet is a warning") {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "new");
+  const auto merged = run(folder, "$C merge new --db c.db --no-records");
+  CHECK(merged.code == 0);
+  CHECK(has(merged.err, "nothing to merge in new"));
+}
+
 TEST_CASE("wrong usage is one line and 2, a failure is one line and 1") {
   const TempFolder folder;
   make_good(folder);

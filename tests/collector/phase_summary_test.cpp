@@ -60,6 +60,7 @@ TEST_CASE("instances that overlap, as tasks drift apart, count their time once")
   CHECK(it.duration_ns == ns(6));
   CHECK(it.time_ns == ns(5));
   CHECK(*it.wasted_node_s == doctest::Approx(5));
+  CHECK(*it.cpus_allocated() == doctest::Approx(4));
 }
 
 TEST_CASE("imbalance over several instances weighs each by its time") {
@@ -123,4 +124,35 @@ TEST_CASE("job phases of one name hold the steps of all their instances") {
   CHECK(row_named(rows, "iteration").instances == 10);
   CHECK(row_named(rows, "steps 0-9").level == row_named(rows, "iteration").level + 1);
   CHECK(row_named(rows, "iteration").cpu_time_ns == ns(10 * 14));
+}
+
+TEST_CASE("I/O of instances that overlap counts once") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {.node_tasks = 2});
+  add_samples(cluster.db(), run, 0, 10, 1);  // 1000 B a second
+  for (int task = 0; task < 2; ++task) {
+    for (int i = 0; i < 3; ++i) {
+      const double begin = 1 + 2 * i + task;  // #1 from 1 to 4, #2 from 3 to 6, #3 from 5 to 8
+      add_phase(cluster.db(), run,
+                {.path = "it",
+                 .begin_s = begin,
+                 .end_s = begin + 2,
+                 .cpu_s = 1,
+                 .task = task,
+                 .number = i + 1});
+    }
+  }
+  const auto timeline = cluster.load("123").front();
+  CHECK(row_named(timeline.rows, "it").io.read_call_bytes == 7000);
+  CHECK(row_named(timeline.detail, "it").io.read_call_bytes == 3000);
+}
+
+TEST_CASE("I/O of steps that run side by side adds up") {
+  ClusterFixture cluster;
+  for (int step = 0; step < 10; ++step) {
+    const auto run = add_run(cluster.db(), {.step = std::to_string(step)});
+    add_samples(cluster.db(), run, 0, 10, 0.1);
+  }
+  const auto timeline = cluster.load("123").front();
+  CHECK(row_named(timeline.rows, "steps 0-9").io.read_call_bytes == 100'000);
 }

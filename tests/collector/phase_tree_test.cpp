@@ -172,6 +172,6 @@ TEST_CASE("of a job whose numbers are not known nothing is shown as 0") {
     CHECK_FALSE(row.efficiency().has_value());
     CHECK_FALSE(row.memory_peak_bytes.has_value());
     CHECK_FALSE(row.wasted_node_s.has_value());
-    CHECK_FALSE(row.io_read_bytes.has_value());
+    CHECK_FALSE(row.io.read_bytes.has_value());
   }
 }

@@ -63,10 +63,10 @@ TEST_CASE("a file that is named is taken, whatever its name") {
   CHECK(found->front().kind == SourceFile::Kind::kNodeDb);
 }
 
-TEST_CASE("a path that is not there, and a folder without a node.db, are told") {
+TEST_CASE("a path that is not there is an error, an empty folder is not") {
   const TempFolder folder;
   CHECK(find_sources(folder / "none").error().find("No such file") != std::string::npos);
-  CHECK(find_sources(folder.path()).error().find("no node.db in") == 0);
+  CHECK(find_sources(folder.path())->empty());
 }
 
 TEST_CASE("a live file is read with what its writer has not yet moved out of the WAL") {

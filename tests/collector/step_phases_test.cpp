@@ -159,9 +159,16 @@ TEST_CASE("CPU time of the phases and outside of them adds up to the step's") {
 TEST_CASE("a little more in the phases than in the step is the clocks' resolution") {
   ClusterFixture cluster;
   const auto runs = add_step(cluster, 1, 1);
-  add_phase(cluster.db(), runs[0], {.path = "a", .begin_s = 0, .end_s = 10, .cpu_s = 10.004});
+  add_phase(cluster.db(), runs[0], {.path = "a", .begin_s = 0, .end_s = 9, .cpu_s = 10.004});
   const auto rows = detail(cluster);
   CHECK(row_named(rows, "(outside)").cpu_time_ns == 0);
+}
+
+TEST_CASE("phases that cover all of the step leave no row for the rest") {
+  ClusterFixture cluster;
+  const auto runs = add_step(cluster, 1, 1);
+  add_phase(cluster.db(), runs[0], {.path = "a", .begin_s = 0, .end_s = 10, .cpu_s = 10});
+  CHECK(find_row(detail(cluster), "(outside)") == nullptr);
 }
 
 TEST_CASE("phases of threads that overlap cannot be summed, which is said") {
@@ -189,11 +196,11 @@ TEST_CASE("I/O of a phase is exact with samples at its edges, and flagged withou
   add_phase(cluster.db(), runs[0], {.path = "exact", .begin_s = 2, .end_s = 4});
   add_phase(cluster.db(), runs[0], {.path = "between", .begin_s = 5.5, .end_s = 7});
   const auto rows = detail(cluster);
-  CHECK(row_named(rows, "exact").io_read_call_bytes == 2000);
+  CHECK(row_named(rows, "exact").io.read_call_bytes == 2000);
   CHECK((row_named(rows, "exact").flags & kIoInterpolated) == 0);
-  CHECK(row_named(rows, "between").io_read_call_bytes == 1500);
+  CHECK(row_named(rows, "between").io.read_call_bytes == 1500);
   CHECK((row_named(rows, "between").flags & kIoInterpolated) != 0);
-  CHECK_FALSE(row_named(rows, "exact").io_write_call_bytes.has_value());  // nobody knew it: not 0
+  CHECK_FALSE(row_named(rows, "exact").io.write_call_bytes.has_value());  // nobody knew it: not 0
 }
 
 TEST_CASE("a phase that one of two tasks marks does not make the other one idle") {

@@ -55,8 +55,8 @@ class Run:
     def __init__(self, db, row):
         self._row = row
         for name, (table, order) in self.TABLES.items():
-            setattr(self, name, _rows(db, f"SELECT * FROM {table} WHERE run_id = ? ORDER BY {order}",
-                                      row["run_id"]))
+            query = f"SELECT * FROM {table} WHERE run_id = ? ORDER BY {order}"
+            setattr(self, name, _rows(db, query, row["run_id"]))
 
     def __getitem__(self, column):
         return self._row[column]
@@ -212,7 +212,21 @@ def report_tools(lab):
 
 class Report(NamedTuple):
     text: str
-    data: dict
+    starts: list  # of dicts, as `sphase report --json` has them
+
+    def notices(self):
+        """(code, text) of each."""
+        return [(notice["code"], notice["text"]) for start in self.starts
+                for notice in start["notices"]]
+
+    def row(self, kind, name):
+        """The one row of that kind and name in the first start."""
+        rows = self.starts[0]["rows"]
+        found = [row for row in rows if (row["kind"], row["name"]) == (kind, name)]
+        if len(found) != 1:
+            raise AssertionError(f"no {kind} {name} in "
+                                 f"{[(row['kind'], row['name']) for row in rows]}")
+        return found[0]
 
 
 # --- a test class with a lab ----------------------------------------------------------------------
@@ -296,16 +310,28 @@ class TelemetryCase(unittest.TestCase):
     def codes(self, job_id):
         return sorted({code for code, _ in self.store.notices(job_id)})
 
-    def report(self, job_id):
-        """Merges the lab's node databases and notes and reports on a job; skips the rest of the
-        test where the collector is not built."""
-        tools = report_tools(self.lab)
-        if tools is None:
-            self.skipTest("sphase-collector and sphase are not built: no report to look at")
-        collector, sphase = tools
-        db = self.lab.dir / "cluster.db"
-        sources = [self.lab.dir / "spool-sphase", self.store.run_dir]
-        self.lab.run([collector, "merge", *sources, "--db", db], check=True)
-        text = self.lab.run([sphase, "report", job_id, "--db", db], check=True).stdout
-        data = self.lab.run([sphase, "report", job_id, "--db", db, "--json"], check=True).stdout
-        return Report(text, json.loads(data))
+    def has_report(self):
+        return report_tools(self.lab) is not None
+
+    def merge(self):
+        """Merges the lab's node databases, notes and records into its cluster.db. Returns what was
+        done, as a dict; a file that cannot be used is one of its "problems"."""
+        collector, _ = report_tools(self.lab)
+        sources = [self.lab.dir / "spool-sphase"]
+        if self.store.notes():
+            sources.append(self.store.run_dir)
+        done = self.lab.run([collector, "merge", *sources, "--db", self.cluster_db, "--json"])
+        return json.loads(done.stdout)
+
+    def report(self, job_id, *options):
+        """Merges, and reports on a job."""
+        self.merge()
+        _, sphase = report_tools(self.lab)
+        command = [sphase, "report", job_id, "--db", self.cluster_db, *options]
+        text = self.lab.run(command, check=True).stdout
+        data = self.lab.run([*command, "--json"], check=True).stdout
+        return Report(text, json.loads(data)["starts"])
+
+    @property
+    def cluster_db(self):
+        return self.lab.dir / "cluster.db"

@@ -19,6 +19,7 @@ from lab import wait_for
 from telemetry import (ON, U1, TelemetryCase, recorders, restart_slurmd_under, slurmstepds)
 
 SLOWER_AT_MOST_S = 1.5  # slurmstepd may wait 50 + 50 + 250 ms for us; the rest is the busy host
+KEEP_WAITING = "keep waiting"
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "TIMEOUT", "OUT_OF_MEMORY")
 
 
@@ -27,7 +28,7 @@ class Outcome(NamedTuple):
     rc: int
     stdout: str
     stderr: str
-    accounting: str
+    accounting: list
 
 
 def same_for_all_jobs(stderr):
@@ -69,21 +70,28 @@ class FaultCase(TelemetryCase):
 
     # --- running the job ----------------------------------------------------------------------
 
-    def accounting_of(self, job_id):
-        """State and exit code of the job and its step, once slurmdbd has both. Where it hears of
-        the job's end first, it shows the step as FAILED with code 0:0 for a moment."""
+    def accounting_of(self, job_id, like):
+        """State and exit code of the job and its step, once slurmdbd has both and they have been
+        `like` this, or the same for a second: where it hears of the job's end first, it shows
+        another end of the step for a moment."""
+        since = [None, 0.0]
+
         def ended():
             out = self.lab.run(["sacct", "-j", job_id, "-n", "-P", "-o",
                                 "JobID,State,ExitCode"]).stdout
             lines = re.sub(rf"^{job_id}", "JOB", out, flags=re.MULTILINE).splitlines()
-            done = len(lines) >= 2 and all(line.split("|")[1].split()[0] in ENDED and
-                                           not line.endswith("FAILED|0:0") for line in lines)
-            return "\n".join(lines) if done else None
+            if len(lines) < 2 or not all(line.split("|")[1].split()[0] in ENDED for line in lines):
+                return None
+            if lines != since[0]:
+                since[:] = lines, time.monotonic()
+            patience_s = 0 if lines == like else 1
+            return lines if time.monotonic() - since[1] >= patience_s else None
 
         return wait_for(ended, 40, f"the accounting of job {job_id}", 0.1)
 
-    def one_way(self, options, inject, code, srun):
-        """Runs the gate program to its end. `inject(job id)` is called while it waits inside."""
+    def one_way(self, options, inject, code, srun, like=None):
+        """Runs the gate program to its end. `inject(job id)` is called while it waits inside; if
+        that returns KEEP_WAITING, the program is not told to go on."""
         name = self.new_name()
         home = self.lab.home(U1)
         ready, go = home / f"{name}.ready", home / f"{name}.go"
@@ -96,20 +104,20 @@ class FaultCase(TelemetryCase):
             try:
                 wait_for(ready.exists, 20, f"{name} to run")
                 job_id = self.id_of(name)
-                inject(job_id)
-                go.touch()
+                if inject(job_id) is not KEEP_WAITING:
+                    go.touch()
                 out, err = child.communicate(timeout=60)
             finally:
                 child.kill()
         elapsed_s = time.monotonic() - began
         return job_id, elapsed_s, Outcome(child.returncode, out, same_for_all_jobs(err),
-                                          self.accounting_of(job_id))
+                                          self.accounting_of(job_id, like))
 
     def both_ways(self, inject=lambda job_id: None, code=0, srun=()):
         """Runs it without and with telemetry and returns the second job's id. Fails unless both
         look the same and nothing of ours is left."""
         without_id, before_s, before = self.one_way([], inject, code, srun)
-        job_id, after_s, after = self.one_way([ON], inject, code, srun)
+        job_id, after_s, after = self.one_way([ON], inject, code, srun, before.accounting)
         self.assertEqual(after, before)
         self.assertLess(after_s, before_s + SLOWER_AT_MOST_S)
         self.assertNothingLeft(job_id, without_id)
@@ -139,6 +147,10 @@ class FaultCase(TelemetryCase):
             wait_for(said, 15, f"a notice {code} like {pattern!r}")
         except Exception as error:
             raise AssertionError(f"{error}; there are {self.store.notices(job_id)}") from None
+        if self.has_report():
+            told = self.report(job_id).notices()
+            self.assertTrue([text for found, text in told
+                             if found == code and re.search(pattern, text)], told)
 
     def assertSilent(self, job_id):
         self.assertEqual(self.store.notices(job_id), [])
@@ -186,7 +198,11 @@ class NoFault(FaultCase):
                 self.assertSilent(job)
 
     def test_a_cancelled_job_is_recorded_to_its_end(self):
-        job = self.both_ways(lambda job_id: self.lab.run(["scancel", job_id], check=True))
+        def inject(job_id):
+            self.lab.run(["scancel", job_id], check=True)
+            return KEEP_WAITING
+
+        job = self.both_ways(inject)
         [run] = self.runs(job, 1)
         self.assertEqual(run["end_reason"], "step ended")
         self.assertEqual([(phase["path"], phase["flags"]) for phase in run.phases
@@ -328,6 +344,7 @@ class Faults(FaultCase):
                 os.kill(pid, signal.SIGKILL)
             self.end_job(job_id)
             self.lab.run(["scancel", job_id], check=True)
+            return KEEP_WAITING
 
         job = self.both_ways(inject)
         [run] = self.runs(job, 1)
@@ -338,7 +355,9 @@ class Faults(FaultCase):
         for tree in lab_cgroups.trees([self.node]):
             for group in tree.rglob(f"job_{job_id}"):
                 for pid in lab_cgroups.pids_in(group):
-                    lab_procs.end_process(pid, lab_procs.start_time(pid), limit_s=0)
+                    started = lab_procs.start_time(pid)
+                    if started:
+                        lab_procs.end_process(pid, started, limit_s=0)
 
     def test_garbage_in_plugstack_conf_leaves_the_defaults_and_is_named(self):
         self.lab.set_plugstack(self.plugstack.rstrip() + " period=banana max_bytes=-1 what \n")
@@ -369,6 +388,9 @@ class Faults(FaultCase):
         self.assertEqual([run["node"] for run in sorted(runs, key=lambda run: run["node_index"])],
                          [node for node in self.lab.nodes if node != missing])
         self.assertEqual({run["step_nodes"] for run in runs}, {4})
+        if self.has_report():
+            [start] = self.report(job).starts
+            self.assertIn(missing, " ".join(start["missing"]))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Which run is which: requeued, array, heterogeneous and resized jobs, equal names, many nodes."""
 
+import contextlib
+import sqlite3
 import unittest
 
 from telemetry import ON, U1, U2, TelemetryCase
@@ -29,6 +31,9 @@ class Identity(TelemetryCase):
         self.assertEqual(sorted(found), [(0, "0"), (0, "1"), (0, "batch"), (1, "0"), (1, "batch")])
         starts = [run["start_ns"] for run in self.store.runs(job, "batch")]
         self.assertLess(starts[0], starts[1])
+        if self.has_report():
+            shown = self.report(job, "--all").starts
+            self.assertEqual(sorted(start["job"]["restart_count"] for start in shown), [0, 1])
 
     def test_tasks_of_an_array_know_their_array(self):
         job = self.lab.sbatch(U1, [ON, "--array=1-2", "--wrap", "srun true"])
@@ -79,6 +84,23 @@ class Identity(TelemetryCase):
             sizes.setdefault(run["step"], []).append(run["step_nodes"])
         self.assertEqual(sizes, {"batch": [1], "0": [3] * 3, "1": [3] * 3, "2": [1]})
         self.assertEqual({run["restart_count"] for run in runs}, {0})
+
+    def test_databases_of_all_nodes_merge_and_merging_again_changes_nothing(self):
+        job = self.srun(["true"], ON, "-N3")
+        self.runs(job.id, 3)
+        if not self.has_report():
+            self.skipTest("sphase-collector and sphase are not built")
+        self.assertEqual(self.report(job.id).row("step", "step 0")["node_count"], 3)
+        before = self.contents()
+        self.merge()
+        self.assertEqual(self.contents(), before)
+
+    def contents(self):
+        """{table: rows} of what cluster.db holds about runs."""
+        with contextlib.closing(sqlite3.connect(self.cluster_db)) as db:
+            return {table: sorted(map(repr, db.execute(f"SELECT * FROM {table}")))
+                    for table in ("run", "task", "sample", "phase", "value", "attribute",
+                                  "notice")}
 
     def test_jobs_of_one_name_stay_apart(self):
         jobs = [self.lab.sbatch(user, [ON, "-J", "twin", "--wrap", "srun true"])

@@ -252,7 +252,9 @@ class FakeReader {
     }
     if (full) {  // so that connect() waits
       kept_.push_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-      connect(kept_.back(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+      if (connect(kept_.back(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+        throw std::runtime_error("connect");
+      }
     }
   }
 

@@ -198,6 +198,41 @@ TEST_CASE("a recorder that takes 20 ms to accept and to answer is waited for, th
   CHECK(markers[0].text == "solve");
 }
 
+TEST_CASE("a signal handler may mark, even while its thread joins") {
+  FakeSetup setup;
+  setup.answer_after_ms = 20;
+  FakeReader reader(setup);
+  static volatile std::sig_atomic_t handled = 0;
+  CHECK(in_child(reader, [] {
+          struct sigaction action {};
+          action.sa_handler = [](int) {
+            sphase_begin("handler");
+            sphase_end("handler");
+            handled = handled + 1;
+          };
+          sigaction(SIGALRM, &action, nullptr);
+          const itimerval often{{0, 500}, {0, 500}};
+          setitimer(ITIMER_REAL, &often, nullptr);
+          const auto start = sphase_now_ns(CLOCK_MONOTONIC);
+          NEED(sphase_begin("solve") == 0);
+          NEED(sphase_active() == 1);
+          for (const int before = handled; handled < before + 20 && elapsed_ms(start) < 10'000;) {
+            NEED(sphase_begin("inner") == 1);
+            NEED(sphase_end("inner") == 1);
+            usleep(1);
+          }
+          const itimerval never{};
+          setitimer(ITIMER_REAL, &never, nullptr);
+          NEED(sphase_end("solve") == 0);
+          return 0;
+        }) == 0);
+  const auto markers = reader.all_markers();
+  CHECK(std::any_of(markers.begin(), markers.end(),
+                    [](const auto& marker) { return marker.text == "handler"; }));
+  // "solve" is open from its begin to its end: nothing in between is marked as outside of it.
+  for (const auto& marker : markers) CHECK((marker.text == "solve" || marker.raw.depth >= 1));
+}
+
 TEST_CASE("signals do not stretch the 50 ms") {
   FakeReader reader(answering(Answer::kNothing));
   CHECK(in_child(reader, [] {

@@ -1,13 +1,14 @@
 // A fake recorder for tests that are not in C++: prints the path of its socket, and when its stdin
 // ends, one line of JSON per marker.
 #include <algorithm>
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/marker/fake_reader.h"
 
-int main() {
+int main() try {
   sphase::testing::FakeReader reader;
   std::cout << reader.serve() << std::endl;
   std::string line;
@@ -24,4 +25,7 @@ int main() {
                                  {"tid", marker.raw.tid}};
     std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   }
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -36,6 +36,7 @@ int wait_for(pid_t child) {
 void mark_from_threads(int threads, int pairs) {
   std::vector<std::thread> all;
   std::atomic<int> ready = 0;
+  all.reserve(static_cast<std::size_t>(threads));
   for (int t = 0; t < threads; ++t) {
     all.emplace_back([&] {
       ++ready;
@@ -182,12 +183,12 @@ TEST_CASE("a chain of forks maps the ring over the old one, not beside it") {
   FakeReader reader;
   CHECK(in_child(reader, [] {
           sphase_begin("first");
-          const sphase_ring* ring = sphase_process_pointer->ring;
+          const sphase_ring* ring = sphase_page.process.ring;
           for (int generation = 0; generation < 5; ++generation) {
             const pid_t child = fork();
             if (child > 0) return wait_for(child) == 0 ? 0 : __LINE__;
             sphase_begin("next");
-            if (sphase_active() != 1 || sphase_process_pointer->ring != ring) _exit(1);
+            if (sphase_active() != 1 || sphase_page.process.ring != ring) _exit(1);
           }
           _exit(0);
         }) == 0);
@@ -222,8 +223,8 @@ TEST_CASE("descriptors that the program closes and uses again are never written 
   CHECK(in_child(reader, [] {
           sphase_begin("solve");
           for (int fd = 3; fd < 100; ++fd) close(fd);
-          std::vector<int> files;
-          for (int i = 0; i < 20; ++i) files.push_back(memfd_create("own", 0));
+          std::vector<int> files(20);
+          for (int& fd : files) fd = memfd_create("own", 0);
           for (int i = 0; i < 1000; ++i) {
             sphase_begin("inner");
             sphase_end("inner");

@@ -52,6 +52,7 @@ static void* library;
 static int quiet;
 static int failed_hooks;
 static int task_pids[kMostTasks];
+static int first_used_up = -1; /* the descriptors from here on are only there to be used up */
 static int release_pipe[2];
 
 __attribute__((noreturn)) static void die(const char* what) {
@@ -278,8 +279,13 @@ static void take_word(char* word) {
 static void use_up_descriptors(void) {
   const struct rlimit few = {64, 64};
   setrlimit(RLIMIT_NOFILE, &few);
+  first_used_up = open("/dev/null", O_RDONLY | O_CLOEXEC);
   while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
   }
+}
+
+static void give_back_descriptors(void) {
+  if (first_used_up >= 0) close_range((unsigned)first_used_up, ~0u, 0);
 }
 
 int main(int argc, char* argv[]) {
@@ -300,6 +306,7 @@ int main(int argc, char* argv[]) {
     for (int round = 0; round < setup.rounds; ++round) play_step();
   }
   printf("fds before=%d after=%d\n", before, count_fds());
+  give_back_descriptors();
   printf("unshare before=%d after=%d\n", unshare_before, can_unshare());
   printf("failed %d\nlogged %ld\n", failed_hooks, fake_spank.logged);
   printf("done\n");

@@ -68,7 +68,7 @@ TEST_CASE("the ring goes round in order, and the tail moves only when told") {
   CHECK(ring.writer.ring()->tail == 100 * kCapacity);
 }
 
-TEST_CASE("a full ring drops the marker and counts it; after a drain there is room again") {
+TEST_CASE("a full ring drops the marker and counts it, and after a drain there is room again") {
   Ring ring;
   for (std::uint32_t i = 0; i < kCapacity; ++i) CHECK(ring.writer.push({}));
   CHECK_FALSE(ring.writer.push({}));

@@ -75,7 +75,7 @@ TEST_CASE("a task alone in its group has its CPU time and the source's name") {
   CHECK_FALSE(sampler.task_cpu(7));
 }
 
-TEST_CASE("a group that vanished keeps its last CPU time; its memory is not 0 but gone") {
+TEST_CASE("a group that vanished keeps its last CPU time, and its memory is not 0 but gone") {
   TwoTasks node;
   Sampler sampler = node.sampler();
   (void)sampler.sample("tick");

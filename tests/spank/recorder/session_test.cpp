@@ -15,6 +15,13 @@
 using namespace sphase;
 using namespace sphase::testing;
 
+namespace {
+
+/// On a busy machine counters may be read late, which is right to say.
+std::uint32_t flags_of(const PhaseRow& row) { return row.flags & ~std::uint32_t{kLate}; }
+
+}  // namespace
+
 TEST_CASE("a step that runs `true` has exactly two samples: its start and its end") {
   Task task;
   Step step;
@@ -121,7 +128,7 @@ TEST_CASE("a program's markers become phases, values and attributes") {
   step.take();
   const PhaseRow solve = step.phase("solve");
   CHECK(solve.task == 0);
-  CHECK(solve.flags == 0);
+  CHECK(flags_of(solve) == 0);
   REQUIRE(solve.end_ns);
   CHECK(solve.begin_ns >= before - 1'000'000'000);
   CHECK(*solve.end_ns <= epoch_ns() + 1'000'000'000);
@@ -147,7 +154,7 @@ TEST_CASE("a phase left open is closed when its task exits, flagged unclosed") {
   step.exit(0, task.pid());
   step.take();
   CHECK(step.phase("open").end_ns);
-  CHECK(step.phase("open").flags == kUnclosed);
+  CHECK(flags_of(step.phase("open")) == kUnclosed);
 }
 
 TEST_CASE("markers that are still in the ring at the end are read before it") {
@@ -182,7 +189,7 @@ TEST_CASE("a phase that a process left open is closed soon after the process end
     step.take();
     return step.phase("helper").end_ns.has_value();
   }));
-  CHECK(step.phase("helper").flags == kUnclosed);
+  CHECK(flags_of(step.phase("helper")) == kUnclosed);
   CHECK(step.mark(client, SPHASE_BEGIN, "ghost"));
   REQUIRE(step.is_drained());
   step.take();
@@ -257,7 +264,7 @@ TEST_CASE("the shell's phases belong to the task, whichever process marks them")
   REQUIRE(step.is_drained());
   step.take();
   CHECK(step.phase("load").shell);
-  CHECK(step.phase("load").flags == 0);
+  CHECK(flags_of(step.phase("load")) == 0);
   CHECK(step.phase("load").end_ns);
 }
 

@@ -8,7 +8,7 @@
 namespace sphase {
 
 /// Signals to their defaults and unblocked (slurmstepd blocks SIGTERM, and children inherit that);
-/// as many descriptors as the hard limit allows; a low share of CPU for all but the edge thread.
+/// as many descriptors as the hard limit allows; files that nobody else can read.
 void reset_process();
 
 /// Leaves every cgroup of the job that we were started in. We sit in the job's group where

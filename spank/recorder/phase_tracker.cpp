@@ -29,14 +29,27 @@ PhaseTracker::PathId PhaseTracker::path_id(PathId parent, std::string_view name)
     notice_once(notice::kLimit, "paths",
                 "more than " + std::to_string(kMaxPaths) +
                     " different phases: the others are recorded as (other)");
-    const PathId other = children_.try_emplace("(other)", paths_.size()).first->second;
-    if (other == paths_.size()) paths_.emplace_back("(other)");
-    return other;
+    return other_path();
   }
   const auto id = static_cast<PathId>(paths_.size());
   paths_.push_back(parent == 0 ? std::string(name) : paths_[parent] + "/" + std::string(name));
   children_.emplace(std::move(key), id);
   return id;
+}
+
+PhaseTracker::PathId PhaseTracker::other_path() {
+  const PathId other = children_.try_emplace("(other)", paths_.size()).first->second;
+  if (other == paths_.size()) paths_.emplace_back("(other)");
+  return other;
+}
+
+/// The path to record under: (other) once too many tasks have too many paths between them.
+PhaseTracker::PathId PhaseTracker::affordable(const StreamId& id, PathId path) {
+  if (states_.size() < kMaxStates || states_.contains(state_key(id, path))) return path;
+  notice_once(notice::kLimit, "states",
+              "more than " + std::to_string(kMaxStates) +
+                  " phases of all tasks together: the others are recorded as (other)");
+  return other_path();
 }
 
 PhaseTracker::StateKey PhaseTracker::state_key(const StreamId& id, PathId path) {
@@ -144,7 +157,7 @@ void PhaseTracker::begin(const StreamId& id, std::string_view name, int depth, b
                     " are not recorded (first: " + std::string(name) + ")");
     return;
   }
-  const PathId path = path_id(parent_of(id, *own), name);
+  const PathId path = affordable(id, path_id(parent_of(id, *own), name));
   const StateKey key = state_key(id, path);
   PathState& state = states_[key];
   Instance& instance = enter(state, id, *own, path, edge);

@@ -62,6 +62,7 @@ class PhaseTracker {
   std::vector<PhaseRow> take_rows(std::int64_t now_ns, bool last = false);
 
   static constexpr std::size_t kMaxPaths = 4096;
+  static constexpr std::size_t kMaxStates = 16384;  // tasks times paths, about 60 MB
   static constexpr std::size_t kMaxStreams = 16384;
   static constexpr std::size_t kMaxNumbered = 1'000'000;  // streams times paths, about 60 MB
   static constexpr std::int64_t kMaxKept = 10'000;        // single instances per task and path
@@ -113,6 +114,8 @@ class PhaseTracker {
   using StateKey = std::uint64_t;
 
   PathId path_id(PathId parent, std::string_view name);
+  PathId other_path();
+  PathId affordable(const StreamId& id, PathId path);
   static StateKey state_key(const StreamId& id, PathId path);
   Stream* stream(const StreamId& id);
   PathId parent_of(const StreamId& id, const Stream& stream) const;

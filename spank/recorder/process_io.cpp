@@ -74,7 +74,11 @@ std::optional<Io> ProcessIo::total(const std::vector<int>& pids) {
       }
       file = files_.emplace(pid, open_read(proc_ + "/" + std::to_string(pid) + "/io")).first;
     }
-    const auto io = parse_io(read_again(file->second, buffer));
+    auto io = parse_io(read_again(file->second, buffer));
+    if (!io) {  // ended; or its number is another process's by now
+      file->second = open_read(proc_ + "/" + std::to_string(pid) + "/io");
+      io = parse_io(read_again(file->second, buffer));
+    }
     if (!io) continue;
     add(sum, *io);
     any = true;

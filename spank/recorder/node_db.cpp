@@ -104,10 +104,24 @@ Result<int> version_of(Database& db) {
   return version;
 }
 
+/// Other recorders hold the lock for some ms; whoever holds it longer must not hold us.
+constexpr std::int64_t kLockNs = 2'000'000'000;
+
+bool lock_within(const Fd& file, std::int64_t limit_ns) {
+  const std::int64_t deadline_ns = monotonic_ns() + limit_ns;
+  const timespec nap{0, 2'000'000};
+  while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (monotonic_ns() > deadline_ns) return false;
+    nanosleep(&nap, nullptr);
+  }
+  return true;
+}
+
 Result<Fd> lock_file(const std::string& path) {
   Fd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return errno_error("cannot open " + path + ".lock");
-  if (flock(lock.get(), LOCK_EX) != 0) return errno_error("cannot lock " + path + ".lock");
+  if (!lock_within(lock, kLockNs)) return errno_error("cannot lock " + path + ".lock");
   return lock;
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -212,6 +214,21 @@ TEST_CASE("network file systems are refused by their statfs magic") {
   }
   CHECK(network_file_system("/proc/self") == "");
   CHECK(network_file_system("/no/such/folder") == "");
+}
+
+TEST_CASE(
+    "a lock that nobody gives back is an error after two seconds, not a recorder that hangs") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/node/node.db";
+  REQUIRE(mkdir((folder.path() + "/node").c_str(), 0700) == 0);
+  const int held = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(flock(held, LOCK_EX) == 0);
+  const std::int64_t begun_ns = monotonic_ns();
+  const auto opened = open_node_db(path, 64 << 20);
+  CHECK_FALSE(opened);
+  CHECK(opened.error().find("cannot lock") != std::string::npos);
+  CHECK(monotonic_ns() - begun_ns < 10'000'000'000);
+  close(held);
 }
 
 TEST_CASE("eight processes that open at once all get the same good file") {

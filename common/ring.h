@@ -15,7 +15,8 @@
  * "Bounded MPMC queue", 1024cores.net; here with one consumer):
  *   writer  pos = head; slot = records[pos % capacity]
  *           slot.seq == pos      -> claim it with CAS(head, pos, pos + 1), fill it,
- *                                   then slot.seq = pos + 1 (release)
+ *                                   then publish it: CAS(slot.seq, pos, pos + 1); that fails if
+ *                                   the reader has skipped the slot meanwhile
  *           slot.seq <  pos      -> full: dropped += 1, give up. A writer never waits.
  *   reader  slot.seq == pos + 1  -> copy it out, slot.seq = pos + capacity (release)
  *           a slot claimed but not published for 100 ms (its writer was killed) is skipped.
@@ -65,8 +66,10 @@ struct sphase_record {
   double value;         /* SPHASE_VALUE only */
   uint32_t client;      /* number given by sphase_welcome */
   uint32_t tid;         /* thread that marked, as that process sees it (gettid) */
-  uint16_t depth;       /* phases open in this thread before this BEGIN / left after this END;
-                           lets the reader find lost ends; SPHASE_DEPTH_UNKNOWN for SHELL */
+  uint16_t depth;       /* recorded phases open in this thread before this BEGIN / left after this
+                           END; lets the reader find lost ends. SPHASE_MAX_DEPTH: a lone BEGIN that
+                           only says "too deep". SPHASE_DEPTH_UNKNOWN: always for SHELL, and for a
+                           thread whose phases others end */
   uint8_t type;         /* sphase_record_type */
   uint8_t flags;        /* sphase_record_flags */
   uint8_t text_len;     /* bytes used in text, <= SPHASE_TEXT_BYTES */

@@ -95,7 +95,7 @@ static int end(struct sphase_thread* self, struct sphase_process* process, const
   const uint32_t bit = level < SPHASE_MAX_DEPTH ? UINT32_C(1) << level : 0;
   const uint32_t closed = bit != 0 ? self->sent_mask & ~(bit - 1) : 0; /* it and those inside */
   const uint32_t left = self->sent - count(closed);
-  if (process != NULL) {
+  if ((closed & bit) != 0 && process != NULL) {
     record(process, self, SPHASE_END, named ? &text : NULL, 0, left);
   }
   self->depth = (uint32_t)level;

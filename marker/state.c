@@ -108,8 +108,8 @@ static struct sphase_process* adopt(struct sphase_process* process, struct sphas
     self->off = word;
     return NULL;
   }
-  if (!__atomic_load_n(&sphase_fork_keeps_page, __ATOMIC_RELAXED))
-    self->on = word; /* else every marker comes by here */
+  /* Where fork keeps the page every marker comes by here. */
+  if (!__atomic_load_n(&sphase_fork_keeps_page, __ATOMIC_RELAXED)) self->on = word;
   self->tid = (uint32_t)syscall(SYS_gettid);
   return process;
 }

@@ -151,7 +151,7 @@ void PhaseTracker::begin(const StreamId& id, std::string_view name, int depth, b
   while (depth >= 0 && own->stack.size() > static_cast<std::size_t>(depth)) {
     pop(id, *own, edge, dropped ? kEndLost : kUnclosed);
   }
-  if (own->stack.size() >= SPHASE_MAX_DEPTH) {
+  if (own->stack.size() >= SPHASE_MAX_DEPTH || depth >= static_cast<int>(SPHASE_MAX_DEPTH)) {
     notice_once(notice::kTooDeep, "",
                 "phases nested deeper than " + std::to_string(SPHASE_MAX_DEPTH) +
                     " are not recorded (first: " + std::string(name) + ")");

@@ -180,10 +180,11 @@ void RingReader::wake() {
 RecordText record_text(const sphase_record& record) {
   const std::size_t length = std::min<std::size_t>(record.text_len, SPHASE_TEXT_BYTES);
   const std::string_view text(record.text, length);
-  if (record.type != SPHASE_ATTR) return {safe(text.substr(0, text.find('\0')), true), ""};
   const std::size_t nul = text.find('\0');
-  if (nul == std::string_view::npos) return {safe(text, true), ""};
-  return {safe(text.substr(0, nul), true), safe(text.substr(nul + 1), false)};
+  const bool phase = record.type == SPHASE_BEGIN || record.type == SPHASE_END;
+  const std::string name = safe(text.substr(0, nul), phase);
+  if (record.type != SPHASE_ATTR || nul == std::string_view::npos) return {name, ""};
+  return {name, safe(text.substr(nul + 1), false)};
 }
 
 }  // namespace sphase

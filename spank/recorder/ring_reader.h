@@ -57,7 +57,8 @@ class RingReader {
   std::atomic<bool> nudged_{false};
 };
 
-/// Text of a record made safe: at most SPHASE_TEXT_BYTES, '/' becomes '_', control characters and
+/// Text of a record made safe: at most SPHASE_TEXT_BYTES, '/' becomes '_' in a phase's name
+/// (there it joins names), control characters and
 /// broken UTF-8 become '?'. For an ATTR the part before (key) and after (value) the NUL.
 struct RecordText {
   std::string name;

@@ -55,8 +55,7 @@ class RingReader {
   std::uint64_t drain(Take take) {
     const std::uint64_t first = position_;
     while (position_ - first < capacity_ && published()) {
-      sphase_record copy;
-      std::memcpy(&copy, slot(), sizeof copy);
+      const sphase_record copy = *slot();
       __atomic_store_n(&slot()->seq, position_ + capacity_, __ATOMIC_RELEASE);
       ++position_;
       take(copy);

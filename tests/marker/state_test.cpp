@@ -118,6 +118,7 @@ TEST_CASE("a forked child is a client of its own with no phase open") {
   CHECK(markers[2].text == "child");
   CHECK(markers[2].raw.depth == 0);
   CHECK(markers[2].raw.client == 2);
+  CHECK(markers[2].raw.cpu_time_ns > 0);
   CHECK(markers[2].raw.tid != markers[0].raw.tid);
   CHECK(markers[4].text == "inner");
   CHECK(markers[4].raw.client == 1);
@@ -214,6 +215,7 @@ TEST_CASE("where the kernel cannot wipe a page on fork, a child is told by its p
   REQUIRE(markers.size() == 5);
   CHECK(markers[1].raw.client == 2);
   CHECK(markers[1].raw.depth == 0);
+  CHECK(markers[1].raw.cpu_time_ns > 0);  // its own, however soon after its parent's
   CHECK(markers[4].raw.client == 1);
   CHECK(reader.clients() == 2);
 }

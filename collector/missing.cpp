@@ -191,7 +191,8 @@ void tell_records(const Timeline& timeline, Sentences& out) {
       break;
     }
   }
-  if (timeline.runs.empty()) {
+  const bool waits = timeline.job.source && !timeline.job.start_s;
+  if (timeline.runs.empty() && !waits) {
     out.push_back(
         "nothing was recorded: was the job run with --phase-telemetry, were the node.db "
         "of its nodes merged?");

@@ -46,12 +46,25 @@ void share_rest(const Maybe& total, Maybe NodeSpan::*part, std::vector<NodeSpan>
   }
 }
 
-/// Records have whole seconds; the job's end is known better where a step saw it.
-std::int64_t end_of(const Timeline& timeline, const Allocation& allocation) {
+bool holds(const Allocation& allocation, const std::string& node) {
+  return std::any_of(allocation.nodes.begin(), allocation.nodes.end(),
+                     [&](const AllocatedNode& held) { return held.node == node; });
+}
+
+/// When an allocation really ended. Records have whole seconds: what a step on it saw within that
+/// second is nearer; before a resize, only on the nodes that were given back.
+std::int64_t end_of(const Timeline& timeline, std::size_t i) {
+  const Allocation& allocation = timeline.allocations[i];
   const std::int64_t end_ns = allocation.end_ns.value_or(timeline.end_ns);
-  const bool last = &allocation == &timeline.allocations.back();
-  const bool same_second = timeline.end_ns > end_ns && timeline.end_ns - end_ns <= kRecordSlackNs;
-  return last && same_second ? timeline.end_ns : end_ns;
+  const bool last = i + 1 == timeline.allocations.size();
+  std::int64_t seen_ns = last ? timeline.end_ns : end_ns;
+  for (const auto& run : timeline.runs) {
+    if (last || run.end_ns <= seen_ns || run.end_ns > end_ns + kRecordSlackNs) continue;
+    if (holds(allocation, run.node) && !holds(timeline.allocations[i + 1], run.node)) {
+      seen_ns = run.end_ns;
+    }
+  }
+  return seen_ns > end_ns && seen_ns - end_ns <= kRecordSlackNs ? seen_ns : end_ns;
 }
 
 void fill_from_runs(NodeSpan& span, const std::vector<const Run*>& runs) {
@@ -68,14 +81,18 @@ std::vector<NodeSpan> node_spans(const Timeline& timeline) {
   std::vector<NodeSpan> spans;
   RunsOf runs_of;
   for (const auto& run : timeline.runs) runs_of[run.node].push_back(&run);
-  for (const auto& allocation : timeline.allocations) {
+  std::int64_t begin_ns = 0;
+  for (std::size_t i = 0; i < timeline.allocations.size(); ++i) {
+    const Allocation& allocation = timeline.allocations[i];
     const std::size_t first = spans.size();
+    begin_ns = std::max(begin_ns, allocation.begin_ns);
+    const std::int64_t end_ns = end_of(timeline, i);
     for (const auto& node : allocation.nodes) {
-      NodeSpan span{node.node, allocation.begin_ns, end_of(timeline, allocation), node.cpus,
-                    node.memory_bytes};
+      NodeSpan span{node.node, begin_ns, end_ns, node.cpus, node.memory_bytes};
       fill_from_runs(span, runs_of[node.node]);
       spans.push_back(std::move(span));
     }
+    begin_ns = end_ns;
     share_rest(allocation.cpus, &NodeSpan::cpus, spans, first);
     share_rest(allocation.memory_bytes, &NodeSpan::memory_bytes, spans, first);
   }

@@ -20,7 +20,9 @@ UsageRow job_row(const Timeline& timeline, const NodeUsage& usage) {
   row.shortest_ns = row.longest_ns = row.time_ns;
   // Some slack: records have whole seconds, and the allocation decides.
   row.nodes = usage.of_job(row.begin_ns, row.end_ns + 2'000'000'000);
-  for (auto& node : row.nodes) node.flags &= ~(kInterpolated | kCrossed);
+  for (auto& node : row.nodes) {
+    if (node.unknown_s == 0) node.flags &= ~(kInterpolated | kCrossed | kIoInterpolated);
+  }
   if (timeline.running) row.flags |= kOpen;
   measure_waste(row.nodes);
   total_up(row);

@@ -56,7 +56,9 @@ Reading SampleSeries::at(Counter counter, std::int64_t time_ns) const {
   if (std::min(left_gap, right_gap) <= kSameMomentNs) return {nearest.*counter, true};
   const double part = static_cast<double>(left_gap) / static_cast<double>(left_gap + right_gap);
   const std::int64_t from = *(left.*counter), to = *(right.*counter);
-  return {between(from, to, part), from == to};
+  // No more than the kernel itself resolves: where it happened does not matter.
+  const std::int64_t tolerance = counter == &Sample::cpu_time_ns ? kKernelTickNs : 0;
+  return {between(from, to, part), std::abs(to - from) <= tolerance};
 }
 
 Reading SampleSeries::increase(Counter counter, std::int64_t begin_ns, std::int64_t end_ns) const {

@@ -31,8 +31,10 @@ class SampleSeries {
  public:
   using Counter = Maybe Sample::*;
 
-  /// Samples this close to a moment were taken at it. A kernel tick is 4 ms.
+  /// Samples this close to a moment were taken at it.
   static constexpr std::int64_t kSameMomentNs = 2'000'000;
+  /// The kernel adds CPU time to a cgroup this often (HZ = 250): less than that is no movement.
+  static constexpr std::int64_t kKernelTickNs = 4'000'000;
 
   SampleSeries() = default;
   /// `samples` sorted by time. `complete`: the run has ended, nothing comes after the last one.

@@ -268,9 +268,17 @@ TEST_CASE("a state is told with exit code, signal and reason") {
 
 TEST_CASE("a job that nothing is recorded of has a head and a reason, and no table") {
   ClusterFixture cluster;
+  add_job(cluster.db(), {});
+  const std::string text = report(cluster);
+  CHECK(has(text, "COMPLETED; "));
+  CHECK(has(text, "nothing was recorded"));
+  CHECK_FALSE(has(text, "wasted"));
+}
+
+TEST_CASE("a job that waits has nothing missing yet") {
+  ClusterFixture cluster;
   add_job(cluster.db(), {.begin_s = std::nullopt, .end_s = std::nullopt, .state = "PENDING"});
   const std::string text = report(cluster);
   CHECK(has(text, "not started"));
-  CHECK(has(text, "nothing was recorded"));
-  CHECK_FALSE(has(text, "wasted"));
+  CHECK_FALSE(has(text, "Not known"));
 }

@@ -138,3 +138,20 @@ TEST_CASE("the last allocation ends where a step saw the job's end, within the r
   timeline.end_ns = at(30);  // this is no rounding
   CHECK(node_spans(timeline)[1].end_ns == at(10));
 }
+
+TEST_CASE("a resize is when the last step on the nodes given back had ended, within its second") {
+  Timeline timeline = two_nodes();
+  timeline.allocations.front().end_ns = at(5);
+  Allocation smaller;
+  smaller.begin_ns = at(5);
+  smaller.end_ns = at(10);
+  smaller.nodes = {{"n1", {}, {}}};
+  timeline.allocations.push_back(smaller);
+  timeline.runs.push_back(run_on("n1", "0", 1, 5.9, 1));  // n1 stays: this tells nothing
+  timeline.runs.push_back(run_on("n2", "0", 1, 5.4, 1));
+  const auto spans = node_spans(timeline);
+  REQUIRE(spans.size() == 3);
+  CHECK(spans[1].end_ns == at(5.4));
+  CHECK(spans[2].begin_ns == at(5.4));
+  CHECK(spans[2].end_ns == at(10));
+}

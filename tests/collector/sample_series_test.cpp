@@ -20,15 +20,15 @@ const auto kCpu = &Sample::cpu_time_ns;
 }  // namespace
 
 TEST_CASE("between two samples a counter is interpolated, and says so") {
-  const SampleSeries series({cpu(0, 0), cpu(100, 1000)}, true);
+  const SampleSeries series({cpu(0, 0), cpu(100, 100 * kMs)}, true);
   const Reading reading = series.at(kCpu, 25 * kMs);
-  CHECK(reading.value == 250);
+  CHECK(reading.value == 25 * kMs);
   CHECK_FALSE(reading.exact);
 }
 
 TEST_CASE("a sample within 2 ms is the reading of that moment") {
-  const SampleSeries series({cpu(0, 0), cpu(50, 700), cpu(100, 1000)}, true);
-  CHECK(series.at(kCpu, 52 * kMs).value == 700);
+  const SampleSeries series({cpu(0, 0), cpu(50, 70 * kMs), cpu(100, 100 * kMs)}, true);
+  CHECK(series.at(kCpu, 52 * kMs).value == 70 * kMs);
   CHECK(series.at(kCpu, 52 * kMs).exact);
   CHECK(series.at(kCpu, 48 * kMs).exact);
   CHECK_FALSE(series.at(kCpu, 53 * kMs).exact);
@@ -38,6 +38,13 @@ TEST_CASE("a counter that did not move is exact between samples") {
   const SampleSeries series({cpu(0, 500), cpu(100, 500)}, true);
   CHECK(series.at(kCpu, 50 * kMs).value == 500);
   CHECK(series.at(kCpu, 50 * kMs).exact);
+}
+
+TEST_CASE("CPU time that moved by less than a kernel tick is exact between samples") {
+  const SampleSeries still({cpu(0, 0), cpu(100, 4 * kMs)}, true);
+  CHECK(still.at(kCpu, 50 * kMs).exact);
+  const SampleSeries moved({cpu(0, 0), cpu(100, 4 * kMs + 1)}, true);
+  CHECK_FALSE(moved.at(kCpu, 50 * kMs).exact);
 }
 
 TEST_CASE("before the first and after the last sample their values hold") {
@@ -55,8 +62,8 @@ TEST_CASE("after the last sample of a run that has not ended nothing is exact") 
 }
 
 TEST_CASE("samples that do not know the counter are passed over") {
-  const SampleSeries series({cpu(0, 0), cpu(40, {}), cpu(60, {}), cpu(100, 1000)}, true);
-  CHECK(series.at(kCpu, 50 * kMs).value == 500);
+  const SampleSeries series({cpu(0, 0), cpu(40, {}), cpu(60, {}), cpu(100, 100 * kMs)}, true);
+  CHECK(series.at(kCpu, 50 * kMs).value == 50 * kMs);
   CHECK_FALSE(series.at(kCpu, 40 * kMs).exact);
 }
 
@@ -69,8 +76,8 @@ TEST_CASE("a counter that nobody knows is not known, and not 0") {
 }
 
 TEST_CASE("an increase is exact if both of its edges are") {
-  const SampleSeries series({cpu(0, 0), cpu(50, 700), cpu(100, 1000)}, true);
-  CHECK(series.increase(kCpu, 0, 50 * kMs).value == 700);
+  const SampleSeries series({cpu(0, 0), cpu(50, 70 * kMs), cpu(100, 100 * kMs)}, true);
+  CHECK(series.increase(kCpu, 0, 50 * kMs).value == 70 * kMs);
   CHECK(series.increase(kCpu, 0, 50 * kMs).exact);
   CHECK_FALSE(series.increase(kCpu, 25 * kMs, 50 * kMs).exact);
 }

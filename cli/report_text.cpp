@@ -264,7 +264,7 @@ std::string attribute_list(const Timeline& timeline) {
     if (listed++ == kListed) {
       return out + fmt::format("  … and {} more (--json)\n", attributes.size() - kListed);
     }
-    out += wrap("  " + key + " = " + value, 4) + '\n';
+    out += wrap(fmt::format("  {} = {}", key, value), 4) + '\n';
   }
   return out;
 }

@@ -4,11 +4,14 @@
 
 #include "collector/merge_command.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{"Brings what the nodes recorded, and what Slurm knows, into one database.",
                "sphase-collector"};
   app.set_version_flag("--version", "sphase-collector " SPHASE_VERSION);
   app.require_subcommand(1);
+  app.footer("Example:\n  sphase-collector merge /var/spool/sphase --db cluster.db");
   int code = 0;
   sphase::add_merge(app, code);
   try {
@@ -17,9 +20,17 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     std::fprintf(stderr, "sphase-collector: %s (try --help)\n", error.what());
     return 2;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sphase-collector: %s\n", error.what());
     return 1;
   }
-  return code;
 }

@@ -25,13 +25,13 @@ class ByText {
     if (nodes_[text].empty()) order_.push_back(text);
     nodes_[text].push_back(node);
   }
-  /// `{}` in the text becomes the nodes.
+  /// The first `{}` of each text becomes the nodes; each has one.
   void tell(Sentences& out) const {
     for (const auto& text : order_) {
       const auto at = text.find("{}");
       const std::string nodes = compress_nodes(nodes_.at(text));
-      out.push_back(at == std::string::npos ? text + " (" + nodes + ")"
-                                            : text.substr(0, at) + nodes + text.substr(at + 2));
+      std::string sentence = text;
+      out.push_back(sentence.replace(at, 2, nodes));
     }
   }
 
@@ -192,7 +192,7 @@ void tell_records(const Timeline& timeline, Sentences& out) {
     }
   }
   const bool waits = timeline.job.source && !timeline.job.start_s;
-  if (timeline.runs.empty() && !waits) {
+  if (timeline.runs.empty() && !waits && noticed_nodes(timeline).empty()) {
     out.push_back(
         "nothing was recorded: was the job run with --phase-telemetry, were the node.db "
         "of its nodes merged?");

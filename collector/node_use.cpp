@@ -8,7 +8,8 @@ namespace sphase {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::int64_t kRecordSlackNs = 1'000'000'000;
+/// More cuts than this on one node, and phases inside steps are no longer cut at.
+constexpr std::size_t kMostCuts = 4096;
 
 std::int64_t overlap_ns(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_begin,
                         std::int64_t b_end) {
@@ -19,87 +20,9 @@ bool touches(const Run& run, std::int64_t begin_ns, std::int64_t end_ns) {
   return run.begin_ns < end_ns && run.end_ns > begin_ns;
 }
 
-using RunsOf = std::map<std::string, std::vector<const Run*>>;
-
-/// A run that was there in the interval, to ask for what was allocated.
-const Run* any_run(const std::vector<const Run*>& runs, std::int64_t begin_ns,
-                   std::int64_t end_ns) {
-  for (const Run* run : runs) {
-    if (run->job_cpus && touches(*run, begin_ns, end_ns)) return run;
-  }
-  return nullptr;
-}
-
-/// What is left of a total after the nodes that know their part, shared evenly by the others. Right
-/// where they are alike, which is what Slurm gives unless it is asked for otherwise.
-void share_rest(const Maybe& total, Maybe NodeSpan::*part, std::vector<NodeSpan>& spans,
-                std::size_t first) {
-  if (!total) return;
-  std::int64_t rest = *total, unknown = 0;
-  for (std::size_t i = first; i < spans.size(); ++i) {
-    rest -= (spans[i].*part).value_or(0);
-    unknown += spans[i].*part ? 0 : 1;
-  }
-  if (unknown == 0 || rest <= 0 || rest % unknown != 0) return;
-  for (std::size_t i = first; i < spans.size(); ++i) {
-    if (!(spans[i].*part)) spans[i].*part = rest / unknown;
-  }
-}
-
-bool holds(const Allocation& allocation, const std::string& node) {
-  return std::any_of(allocation.nodes.begin(), allocation.nodes.end(),
-                     [&](const AllocatedNode& held) { return held.node == node; });
-}
-
-/// When an allocation really ended. Records have whole seconds: what a step on it saw within that
-/// second is nearer; before a resize, only on the nodes that were given back.
-std::int64_t end_of(const Timeline& timeline, std::size_t i) {
-  const Allocation& allocation = timeline.allocations[i];
-  const std::int64_t end_ns = allocation.end_ns.value_or(timeline.end_ns);
-  const bool last = i + 1 == timeline.allocations.size();
-  std::int64_t seen_ns = last ? timeline.end_ns : end_ns;
-  for (const auto& run : timeline.runs) {
-    if (last || run.end_ns <= seen_ns || run.end_ns > end_ns + kRecordSlackNs) continue;
-    if (holds(allocation, run.node) && !holds(timeline.allocations[i + 1], run.node)) {
-      seen_ns = run.end_ns;
-    }
-  }
-  return seen_ns > end_ns && seen_ns - end_ns <= kRecordSlackNs ? seen_ns : end_ns;
-}
-
-void fill_from_runs(NodeSpan& span, const std::vector<const Run*>& runs) {
-  if (span.cpus && span.memory_bytes) return;
-  const Run* run = any_run(runs, span.begin_ns, span.end_ns);
-  if (run == nullptr) return;
-  if (!span.cpus) span.cpus = run->job_cpus;
-  if (!span.memory_bytes) span.memory_bytes = run->job_memory_bytes;
-}
-
 }  // namespace
 
-std::vector<NodeSpan> node_spans(const Timeline& timeline) {
-  std::vector<NodeSpan> spans;
-  RunsOf runs_of;
-  for (const auto& run : timeline.runs) runs_of[run.node].push_back(&run);
-  std::int64_t begin_ns = 0;
-  for (std::size_t i = 0; i < timeline.allocations.size(); ++i) {
-    const Allocation& allocation = timeline.allocations[i];
-    const std::size_t first = spans.size();
-    begin_ns = std::max(begin_ns, allocation.begin_ns);
-    const std::int64_t end_ns = end_of(timeline, i);
-    for (const auto& node : allocation.nodes) {
-      NodeSpan span{node.node, begin_ns, end_ns, node.cpus, node.memory_bytes};
-      fill_from_runs(span, runs_of[node.node]);
-      spans.push_back(std::move(span));
-    }
-    begin_ns = end_ns;
-    share_rest(allocation.cpus, &NodeSpan::cpus, spans, first);
-    share_rest(allocation.memory_bytes, &NodeSpan::memory_bytes, spans, first);
-  }
-  return spans;
-}
-
-Maybe stacked_peak(std::vector<MemoryPiece> pieces) {
+Maybe stacked_peak(const std::vector<MemoryPiece>& pieces) {
   if (pieces.empty()) return std::nullopt;
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, bytes more or less
   for (const auto& piece : pieces) {
@@ -117,12 +40,37 @@ Maybe stacked_peak(std::vector<MemoryPiece> pieces) {
 
 Maybe run_memory_peak(const Run& run, std::int64_t begin_ns, std::int64_t end_ns) {
   Maybe peak = run.samples.memory_peak(begin_ns, end_ns);
-  for (const auto& phase : run.phases) {
-    if (phase.memory_peak_bytes && phase.begin_ns >= begin_ns && phase.end_ns <= end_ns) {
-      peak = std::max(peak.value_or(0), *phase.memory_peak_bytes);
+  const auto first = std::lower_bound(
+      run.phases.begin(), run.phases.end(), begin_ns,
+      [](const PhaseMark& mark, std::int64_t time_ns) { return mark.begin_ns < time_ns; });
+  for (auto mark = first; mark != run.phases.end() && mark->begin_ns <= end_ns; ++mark) {
+    if (mark->memory_peak_bytes && mark->end_ns <= end_ns) {
+      peak = std::max(peak.value_or(0), *mark->memory_peak_bytes);
     }
   }
   return peak;
+}
+
+std::vector<std::int64_t> phase_cuts(const Run& run) {
+  std::map<std::pair<std::string_view, std::int64_t>, std::pair<std::int64_t, std::int64_t>> seen;
+  for (const auto& mark : run.phases) {
+    if (mark.depth > 0 || mark.folded() || (mark.shell && run.of_script())) continue;
+    const auto [at, fresh] = seen.try_emplace({mark.path, mark.number}, mark.begin_ns, mark.end_ns);
+    if (fresh) continue;
+    at->second.first = std::min(at->second.first, mark.begin_ns);
+    at->second.second = std::max(at->second.second, mark.end_ns);
+  }
+  std::vector<std::int64_t> cuts;
+  for (const auto& [key, interval] : seen) {
+    cuts.push_back(interval.first);
+    cuts.push_back(interval.second);
+  }
+  return cuts;
+}
+
+void sort_cuts(std::vector<std::int64_t>& cuts) {
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
 }
 
 void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t end_ns) {
@@ -145,8 +93,92 @@ void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t e
 
 NodeUsage::NodeUsage(const Timeline& timeline) : timeline_(timeline), spans_(node_spans(timeline)) {
   for (const auto& span : spans_) spans_of_[span.node].push_back(&span);
-  for (const auto& run : timeline_.runs) runs_of_[run.node].push_back(&run);
+  for (const auto& run : timeline_.runs) {
+    runs_of_[run.node].push_back(&run);
+    if (!run.of_script()) continue;
+    for (const auto& mark : run.phases) {
+      if (!mark.shell || mark.folded()) continue;
+      job_cuts_.push_back(mark.begin_ns);
+      job_cuts_.push_back(mark.end_ns);
+    }
+  }
+  for (const auto& mark : timeline_.leader_phases) {
+    job_cuts_.push_back(mark.begin_ns);
+    job_cuts_.push_back(mark.end_ns);
+  }
+  for (auto& [node, runs] : runs_of_) {
+    std::sort(runs.begin(), runs.end(),
+              [](const Run* a, const Run* b) { return a->begin_ns < b->begin_ns; });
+  }
   find_incomplete();
+  find_blind();
+  for (const auto& [node, spans] : spans_of_) pieces_of_[node] = cut_node(node);
+}
+
+/// Edges of everything on the node: nothing of what is told apart in the report lies across one.
+std::vector<std::int64_t> NodeUsage::cuts_of(const std::string& node) const {
+  std::vector<std::int64_t> cuts = job_cuts_, inner;
+  for (const NodeSpan* span : spans_of_.at(node)) {
+    cuts.push_back(span->begin_ns);
+    cuts.push_back(span->end_ns);
+  }
+  if (const auto times = blind_.find(node); times != blind_.end()) {
+    for (const auto& [begin_ns, end_ns] : times->second) {
+      cuts.push_back(begin_ns);
+      cuts.push_back(end_ns);
+    }
+  }
+  if (const auto runs = runs_of_.find(node); runs != runs_of_.end()) {
+    for (const Run* run : runs->second) {
+      cuts.push_back(run->begin_ns);
+      cuts.push_back(run->end_ns);
+      const auto more = phase_cuts(*run);
+      inner.insert(inner.end(), more.begin(), more.end());
+    }
+  }
+  if (cuts.size() + inner.size() <= kMostCuts) cuts.insert(cuts.end(), inner.begin(), inner.end());
+  sort_cuts(cuts);
+  return cuts;
+}
+
+std::vector<NodeUsage::Piece> NodeUsage::cut_node(const std::string& node) const {
+  static const std::vector<const Run*> kNone;
+  const auto found = runs_of_.find(node);
+  const auto& runs = found == runs_of_.end() ? kNone : found->second;
+  const auto cuts = cuts_of(node);
+  std::vector<Piece> pieces;
+  std::vector<const Run*> active;
+  auto next = runs.begin();
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    std::erase_if(active, [&](const Run* run) { return run->end_ns <= cuts[i]; });
+    for (; next != runs.end() && (*next)->begin_ns <= cuts[i]; ++next) active.push_back(*next);
+    NodeUse use = use_node(node, active, cuts[i], cuts[i + 1], false);
+    if (use.time_s <= 0) continue;
+    std::optional<double> wasted;
+    if (!blind(node, cuts[i], cuts[i + 1])) wasted = wasted_node_s(use);
+    pieces.push_back({cuts[i], cuts[i + 1], wasted});
+  }
+  return pieces;
+}
+
+/// Waste of the pieces in the interval; what is not known of them is unknown time.
+void NodeUsage::add_waste(NodeUse& use, std::int64_t begin_ns, std::int64_t end_ns) const {
+  const auto& pieces = pieces_of_.at(use.node);
+  auto piece = std::lower_bound(
+      pieces.begin(), pieces.end(), begin_ns,
+      [](const Piece& one, std::int64_t time_ns) { return one.end_ns <= time_ns; });
+  use.unknown_s = 0;
+  for (; piece != pieces.end() && piece->begin_ns < end_ns; ++piece) {
+    const std::int64_t time = overlap_ns(piece->begin_ns, piece->end_ns, begin_ns, end_ns);
+    const double part =
+        static_cast<double>(time) / static_cast<double>(piece->end_ns - piece->begin_ns);
+    if (piece->wasted) {
+      use.wasted_node_s = use.wasted_node_s.value_or(0) + *piece->wasted * part;
+    } else {
+      use.unknown_s += static_cast<double>(time) / kNsPerSecond;
+    }
+  }
+  if (use.unknown_s > 0 && !use.silent) use.flags |= kPartial;
 }
 
 void NodeUsage::find_incomplete() {
@@ -168,6 +200,28 @@ void NodeUsage::find_incomplete() {
   }
 }
 
+/// Times of a node after a recorder was last heard of, until its step ended elsewhere, or the job.
+void NodeUsage::find_blind() {
+  std::map<std::string, std::int64_t> step_end;
+  for (const auto& run : timeline_.runs) {
+    if (run.ended) step_end[run.step] = std::max(step_end[run.step], run.end_ns);
+  }
+  for (const auto& run : timeline_.runs) {
+    if (run.ended) continue;
+    const auto over = step_end.find(run.step);
+    const std::int64_t until = over == step_end.end() ? timeline_.end_ns : over->second;
+    if (until > run.end_ns) blind_[run.node].emplace_back(run.end_ns, until);
+  }
+}
+
+bool NodeUsage::blind(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const {
+  const auto found = blind_.find(node);
+  return found != blind_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](const Interval& time) {
+           return time.first < end_ns && time.second > begin_ns;
+         });
+}
+
 bool NodeUsage::silent(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const {
   if (timeline_.runs.empty()) return true;
   for (const auto& notice : timeline_.notices) {
@@ -179,50 +233,37 @@ bool NodeUsage::silent(const std::string& node, std::int64_t begin_ns, std::int6
   });
 }
 
-void NodeUsage::add_run(NodeUse& use, const Run& run, std::int64_t begin_ns,
-                        std::int64_t end_ns) const {
-  const Reading cpu = run.samples.increase(&Sample::cpu_time_ns, begin_ns, end_ns);
-  add(use.cpu_time_ns, cpu.value, use.flags);
-  if (!cpu.exact) use.flags |= kInterpolated | kCrossed;
-  if (run.lost && end_ns > run.end_ns) use.flags |= kRecorderLost;
-  read_io(use, run, begin_ns, end_ns);
-}
-
 /// Everything that ran on the node in the interval; none: it was idle, or is silent.
-void NodeUsage::add_runs(NodeUse& use, std::int64_t begin_ns, std::int64_t end_ns) const {
-  std::vector<MemoryPiece> pieces;
-  bool any = false, all_told = true;
-  std::int64_t heard_ns = begin_ns;
-  if (const auto runs = runs_of_.find(use.node); runs != runs_of_.end()) {
-    for (const Run* run : runs->second) {
-      if (!touches(*run, begin_ns, end_ns)) continue;
-      any = true;
-      all_told = all_told && (run->ended || run->end_ns >= end_ns);
-      heard_ns = std::max(heard_ns, run->end_ns);
-      add_run(use, *run, begin_ns, end_ns);
-      const std::int64_t from = std::max(begin_ns, run->begin_ns);
-      const std::int64_t to = std::min(end_ns, run->end_ns);
-      if (const Maybe peak = run_memory_peak(*run, from, to)) pieces.push_back({from, to, *peak});
-    }
+void NodeUsage::add_runs(NodeUse& use, const std::vector<const Run*>& runs, std::int64_t begin_ns,
+                         std::int64_t end_ns, bool with_io) const {
+  std::vector<MemoryPiece> memory;
+  bool any = false;
+  for (const Run* run : runs) {
+    if (!touches(*run, begin_ns, end_ns)) continue;
+    any = true;
+    const Reading cpu = run->samples.increase(&Sample::cpu_time_ns, begin_ns, end_ns);
+    add(use.cpu_time_ns, cpu.value, use.flags);
+    if (!cpu.exact) use.flags |= kInterpolated | kCrossed;
+    if (run->lost && end_ns > run->end_ns) use.flags |= kRecorderLost;
+    if (with_io) read_io(use, *run, begin_ns, end_ns);
+    const std::int64_t from = std::max(begin_ns, run->begin_ns);
+    const std::int64_t to = std::min(end_ns, run->end_ns);
+    if (const Maybe peak = run_memory_peak(*run, from, to)) memory.push_back({from, to, *peak});
   }
-  use.memory_peak_bytes = stacked_peak(std::move(pieces));
-  if (!all_told && heard_ns < end_ns) {
-    use.flags |= kPartial;
-    use.unknown_s = std::min(use.time_s, static_cast<double>(end_ns - heard_ns) / kNsPerSecond);
-  }
+  use.memory_peak_bytes = stacked_peak(memory);
   if (any) return;
-  use.silent = silent(use.node, begin_ns, end_ns);
+  use.silent = blind(use.node, begin_ns, end_ns) || silent(use.node, begin_ns, end_ns);
   use.idle = !use.silent;
   if (use.idle) use.cpu_time_ns = use.memory_peak_bytes = 0;  // known: nothing ran there
 }
 
-NodeUse NodeUsage::use_node(const std::string& node, const std::vector<const NodeSpan*>& spans,
-                            std::int64_t begin_ns, std::int64_t end_ns) const {
+NodeUse NodeUsage::use_node(const std::string& node, const std::vector<const Run*>& runs,
+                            std::int64_t begin_ns, std::int64_t end_ns, bool with_io) const {
   NodeUse use;
   use.node = node;
   bool cpus_known = true;
   std::int64_t last_ns = begin_ns;
-  for (const NodeSpan* span : spans) {
+  for (const NodeSpan* span : spans_of_.at(node)) {
     const std::int64_t time = overlap_ns(span->begin_ns, span->end_ns, begin_ns, end_ns);
     if (time == 0) continue;
     use.time_s += static_cast<double>(time) / kNsPerSecond;
@@ -236,15 +277,20 @@ NodeUse NodeUsage::use_node(const std::string& node, const std::vector<const Nod
     }
   }
   if (!cpus_known) use.cpu_allocated_ns.reset();
-  add_runs(use, begin_ns, last_ns);
+  if (use.time_s > 0) add_runs(use, runs, begin_ns, last_ns, with_io);
   return use;
 }
 
 std::vector<NodeUse> NodeUsage::of_job(std::int64_t begin_ns, std::int64_t end_ns) const {
+  static const std::vector<const Run*> kNone;
   std::vector<NodeUse> uses;
   for (const auto& [node, spans] : spans_of_) {
-    NodeUse use = use_node(node, spans, begin_ns, end_ns);
-    if (use.time_s > 0) uses.push_back(std::move(use));
+    const auto runs = runs_of_.find(node);
+    NodeUse use =
+        use_node(node, runs == runs_of_.end() ? kNone : runs->second, begin_ns, end_ns, true);
+    if (use.time_s <= 0) continue;
+    add_waste(use, begin_ns, end_ns);
+    uses.push_back(std::move(use));
   }
   std::sort(uses.begin(), uses.end(),
             [](const NodeUse& a, const NodeUse& b) { return node_less(a.node, b.node); });
@@ -274,9 +320,30 @@ NodeUse NodeUsage::of_run(const Run& run, std::int64_t begin_ns, std::int64_t en
   use.cpu_time_ns = cpu.value;
   if (!cpu.exact) use.flags |= kInterpolated;
   use.memory_peak_bytes = run.samples.memory_peak(begin_ns, end_ns);
-  if (run.lost) use.flags |= kRecorderLost;
+  if (!run.ended && end_ns > run.end_ns) {
+    use.flags |= run.lost ? kPartial | kRecorderLost : kPartial;
+    const double unknown_s = static_cast<double>(end_ns - run.end_ns) / kNsPerSecond;
+    use.unknown_s = std::min(use.time_s, unknown_s);
+  }
   read_io(use, run, begin_ns, end_ns);
   return use;
+}
+
+std::optional<double> NodeUsage::waste_of_run(const Run& run, std::int64_t begin_ns,
+                                              std::int64_t end_ns) const {
+  std::vector<std::int64_t> cuts = phase_cuts(run);
+  if (cuts.size() > kMostCuts) cuts.clear();
+  std::erase_if(cuts, [&](std::int64_t cut) { return cut <= begin_ns || cut >= end_ns; });
+  cuts.push_back(begin_ns);
+  cuts.push_back(end_ns);
+  sort_cuts(cuts);
+  std::optional<double> wasted;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    NodeUse use = of_run(run, cuts[i], cuts[i + 1]);
+    use.memory_peak_bytes = run_memory_peak(run, cuts[i], cuts[i + 1]);
+    if (const auto part = wasted_node_s(use)) wasted = wasted.value_or(0) + *part;
+  }
+  return wasted;
 }
 
 }  // namespace sphase

@@ -5,26 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "collector/intervals.h"
+#include "collector/node_spans.h"
 #include "collector/timeline.h"
 
 namespace sphase {
-
-/// A node while it is allocated with constant CPUs and memory.
-struct NodeSpan {
-  std::string node;
-  std::int64_t begin_ns = 0, end_ns = 0;
-  Maybe cpus, memory_bytes;
-};
-
-/// CPUs and memory of every node in every allocation; where the records do not know them, from the
-/// runs on the node, and what is left of the allocation's total shared evenly by the other nodes.
-std::vector<NodeSpan> node_spans(const Timeline& timeline);
 
 /// Most memory that intervals held at one time, if each holds its peak from begin to end.
 struct MemoryPiece {
   std::int64_t begin_ns, end_ns, peak_bytes;
 };
-Maybe stacked_peak(std::vector<MemoryPiece> pieces);
+Maybe stacked_peak(const std::vector<MemoryPiece>& pieces);
 
 /// Answers questions about the nodes of one job. Keeps a reference to the timeline.
 class NodeUsage {
@@ -32,12 +23,18 @@ class NodeUsage {
   explicit NodeUsage(const Timeline& timeline);
 
   /// Every node allocated in the interval, with all steps on it. A step that lies inside is taken
-  /// by its own first and last samples; one that crosses an edge is read at the edge.
+  /// by its own first and last samples; one that crosses an edge is read at the edge. Waste is
+  /// that of the shortest intervals that the report tells apart (job phases, steps, phases of
+  /// steps), summed: a peak of memory in one of them does not excuse the others.
   std::vector<NodeUse> of_job(std::int64_t begin_ns, std::int64_t end_ns) const;
 
-  /// One run in the interval, measured against the CPUs and memory of the step. CPU and I/O are
-  /// from the samples.
+  /// One run in the interval, measured against the CPUs and memory of the step. CPU, memory and
+  /// I/O are from the samples; waste is left to the caller.
   NodeUse of_run(const Run& run, std::int64_t begin_ns, std::int64_t end_ns) const;
+
+  /// What a run wasted of its step's share of the node, cut at its phases.
+  std::optional<double> waste_of_run(const Run& run, std::int64_t begin_ns,
+                                     std::int64_t end_ns) const;
 
  private:
   /// A step that fewer nodes told about than it had.
@@ -46,22 +43,41 @@ class NodeUsage {
     std::vector<std::string> known;  // sorted
   };
 
-  NodeUse use_node(const std::string& node, const std::vector<const NodeSpan*>& spans,
-                   std::int64_t begin_ns, std::int64_t end_ns) const;
-  void add_runs(NodeUse& use, std::int64_t begin_ns, std::int64_t end_ns) const;
-  void add_run(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t end_ns) const;
+  struct Piece {
+    std::int64_t begin_ns, end_ns;
+    std::optional<double> wasted;  // nullopt: not known
+  };
+
+  NodeUse use_node(const std::string& node, const std::vector<const Run*>& runs,
+                   std::int64_t begin_ns, std::int64_t end_ns, bool with_io) const;
+  void add_runs(NodeUse& use, const std::vector<const Run*>& runs, std::int64_t begin_ns,
+                std::int64_t end_ns, bool with_io) const;
+  void add_waste(NodeUse& use, std::int64_t begin_ns, std::int64_t end_ns) const;
+  std::vector<std::int64_t> cuts_of(const std::string& node) const;
+  std::vector<Piece> cut_node(const std::string& node) const;
   bool silent(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const;
+  bool blind(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const;
   void find_incomplete();
+  void find_blind();
 
   const Timeline& timeline_;
   std::vector<NodeSpan> spans_;
   std::map<std::string, std::vector<const NodeSpan*>> spans_of_;
-  std::map<std::string, std::vector<const Run*>> runs_of_;
+  std::map<std::string, std::vector<const Run*>> runs_of_;  // by begin
+  std::vector<std::int64_t> job_cuts_;                      // edges of the job phases
+  std::map<std::string, std::vector<Piece>> pieces_of_;     // by time
   std::vector<Incomplete> incomplete_;
+  std::map<std::string, std::vector<Interval>> blind_;
 };
 
 /// Adds the I/O of a run in an interval to `use`.
 void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t end_ns);
+
+/// Edges of the outermost phases of a run's tasks, each merged over the tasks on its node.
+std::vector<std::int64_t> phase_cuts(const Run& run);
+
+/// Sorted, each once.
+void sort_cuts(std::vector<std::int64_t>& cuts);
 
 /// Most memory of a run in an interval: its samples, and the marks its phases left.
 Maybe run_memory_peak(const Run& run, std::int64_t begin_ns, std::int64_t end_ns);

@@ -24,7 +24,6 @@ UsageRow job_row(const Timeline& timeline, const NodeUsage& usage) {
     if (node.unknown_s == 0) node.flags &= ~(kInterpolated | kCrossed | kIoInterpolated);
   }
   if (timeline.running) row.flags |= kOpen;
-  measure_waste(row.nodes);
   total_up(row);
   return row;
 }
@@ -34,7 +33,6 @@ UsageRow job_phase_row(const PhaseMark& mark, const NodeUsage& usage) {
   row.kind = UsageRow::Kind::kJobPhase;
   row.nodes = usage.of_job(row.begin_ns, row.end_ns);
   if (mark.folded()) row.nodes.clear();  // its interval holds more than the phase
-  measure_waste(row.nodes);
   total_up(row);
   if (mark.folded()) row.cpu_time_ns = mark.cpu_time_ns;
   return row;

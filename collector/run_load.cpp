@@ -16,6 +16,12 @@ constexpr std::int64_t kLostGraceNs = 5 * kSecond;
 /// No sign of life for this long when the file was merged: the recorder is lost.
 constexpr std::int64_t kSilenceNs = 300 * kSecond;
 
+/// A counter that cannot be is not known: the markers that it came from are the user's.
+Maybe plausible(const Maybe& value) {
+  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
+  return value && *value >= 0 && *value <= kMost ? value : std::nullopt;
+}
+
 Result<std::map<std::string, std::int64_t>> merge_times(Database& db) {
   auto row = db.prepare(
       "SELECT node, max(merged_ns) FROM source WHERE node IS NOT NULL AND problem IS NULL"
@@ -25,6 +31,17 @@ Result<std::map<std::string, std::int64_t>> merge_times(Database& db) {
   while (row->step()) times.emplace(row->text(0), row->integer(1));
   if (!row->status()) return Error{row->status().error()};
   return times;
+}
+
+/// True if the plugin saw the recorder of this run go.
+Result<bool> said_lost(Database& db, const Run& run) {
+  auto query = db.prepare(
+      "SELECT 1 FROM run JOIN notice USING (cluster, job_id, restart_count, step, node)"
+      " WHERE run.run_id = ? AND notice.code = ? AND notice.time_ns >= run.start_ns LIMIT 1");
+  if (!query) return Error{query.error()};
+  const bool found = query->bind(1, run.run_id).bind(2, notice::kRecorderLost).step();
+  if (!found && !query->status()) return Error{query->status().error()};
+  return found;
 }
 
 /// Decides which runs without an end are lost, and which still go on.
@@ -43,7 +60,8 @@ void settle(std::vector<Run>& runs, const std::map<std::string, std::int64_t>& m
     const auto seen = merged.find(run.node);
     const std::int64_t merged_ns =
         seen == merged.end() ? std::numeric_limits<std::int64_t>::max() : seen->second;
-    run.lost = (over && merged_ns - kLostGraceNs > *over) || merged_ns - kSilenceNs > run.end_ns;
+    run.lost = run.lost || (over && merged_ns - kLostGraceNs > *over) ||
+               merged_ns - kSilenceNs > run.end_ns;
   }
 }
 
@@ -149,7 +167,7 @@ Status RunReader::read_samples(Run& run) {
     sample.io_write_call_bytes = sample_.maybe_integer(10);
     samples.push_back(sample);
   }
-  run.samples = SampleSeries(std::move(samples), run.ended);
+  run.samples = SampleSeries(std::move(samples));
   return sample_.status();
 }
 
@@ -163,17 +181,21 @@ Status RunReader::read_phases(Run& run) {
     mark.number = phase_.integer(3);
     mark.depth = phase_.integer(4);
     mark.count = phase_.integer(5);
-    mark.begin_ns = phase_.integer(6);
-    mark.end_ns = std::max(mark.begin_ns, phase_.maybe_integer(7).value_or(run.end_ns));
-    mark.wall_ns = phase_.maybe_integer(8);
-    mark.cpu_time_ns = phase_.maybe_integer(9);
+    // Times come from the job itself: they cannot lie outside of its run.
+    const std::int64_t first_ns = run.begin_ns - kSecond, last_ns = run.end_ns + kSecond;
+    mark.begin_ns = std::clamp(phase_.integer(6), first_ns, last_ns);
+    mark.end_ns = std::clamp(phase_.maybe_integer(7).value_or(run.end_ns), mark.begin_ns, last_ns);
+    mark.wall_ns = plausible(phase_.maybe_integer(8));
+    mark.cpu_time_ns = plausible(phase_.maybe_integer(9));
     mark.cpu_resolution_ns = phase_.maybe_integer(10);
-    mark.memory_peak_bytes = phase_.maybe_integer(11);
+    mark.memory_peak_bytes = plausible(phase_.maybe_integer(11));
     mark.edge_lag_ns = phase_.maybe_integer(12);
     mark.flags = static_cast<std::uint32_t>(phase_.integer(13)) & 0xFFFF;
     if (phase_.is_null(7)) mark.flags |= run.ended ? kUnclosed : run.lost ? kRecorderLost : kOpen;
     run.phases.push_back(std::move(mark));
   }
+  std::stable_sort(run.phases.begin(), run.phases.end(),
+                   [](const PhaseMark& a, const PhaseMark& b) { return a.begin_ns < b.begin_ns; });
   return phase_.status();
 }
 
@@ -205,6 +227,11 @@ Result<std::vector<Run>> load_runs(Database& db, const std::vector<std::int64_t>
   for (const auto id : run_ids) {
     auto run = reader->read(id);
     if (!run) return Error{run.error()};
+    if (!run->ended) {
+      auto lost = said_lost(db, *run);
+      if (!lost) return Error{lost.error()};
+      run->lost = *lost;
+    }
     runs.push_back(std::move(*run));
   }
   settle(runs, *merged, job_end_ns);

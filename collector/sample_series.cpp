@@ -21,8 +21,7 @@ Maybe memory_used(const Maybe& anon, const Maybe& shmem, const Maybe& kernel, co
   return current;
 }
 
-SampleSeries::SampleSeries(std::vector<Sample> samples, bool complete)
-    : samples_(std::move(samples)), complete_(complete) {
+SampleSeries::SampleSeries(std::vector<Sample> samples) : samples_(std::move(samples)) {
   for (const Counter counter :
        {&Sample::cpu_time_ns, &Sample::memory_bytes, &Sample::io_read_bytes,
         &Sample::io_write_bytes, &Sample::io_read_call_bytes, &Sample::io_write_call_bytes}) {
@@ -49,7 +48,7 @@ Reading SampleSeries::at(Counter counter, std::int64_t time_ns) const {
   if (!has_earlier) return {(*after).*counter, true};
   const Sample& left = *(earlier - 1);
   const std::int64_t left_gap = time_ns - left.time_ns;
-  if (!has_after) return {left.*counter, complete_ || left_gap <= kSameMomentNs};
+  if (!has_after) return {left.*counter, true};
   const Sample& right = *after;
   const std::int64_t right_gap = right.time_ns - time_ns;
   const Sample& nearest = left_gap < right_gap ? left : right;

@@ -37,11 +37,12 @@ class SampleSeries {
   static constexpr std::int64_t kKernelTickNs = 4'000'000;
 
   SampleSeries() = default;
-  /// `samples` sorted by time. `complete`: the run has ended, nothing comes after the last one.
-  SampleSeries(std::vector<Sample> samples, bool complete);
+  /// `samples` sorted by time.
+  explicit SampleSeries(std::vector<Sample> samples);
 
   /// Linear between the two samples around `time_ns` that know the counter. Before the first sample
-  /// its value (the step had just begun), after the last one that one's value.
+  /// its value (the step had just begun), after the last one that one's value (the step has ended,
+  /// or nothing more is known of it, which the caller has to say).
   Reading at(Counter counter, std::int64_t time_ns) const;
 
   /// Increase of a monotonic counter. Never negative.
@@ -56,7 +57,6 @@ class SampleSeries {
   bool knows(Counter counter) const;
 
   std::vector<Sample> samples_;
-  bool complete_ = false;
   std::vector<Counter> known_;  // counters that at least one sample has
 };
 

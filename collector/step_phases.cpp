@@ -219,13 +219,13 @@ UsageRow step_row(const std::vector<const Run*>& runs, const NodeUsage& usage) {
     NodeUse use = usage.of_run(*run, row.begin_ns, row.end_ns);
     use.flags &= ~(kInterpolated | kIoInterpolated);
     use.memory_peak_bytes = run_memory_peak(*run, row.begin_ns, row.end_ns);
+    use.wasted_node_s = usage.waste_of_run(*run, row.begin_ns, row.end_ns);
     row.nodes.push_back(std::move(use));
   }
   const std::int64_t wanted = runs.front()->step_nodes.value_or(0);
   if (!runs.front()->of_script() && static_cast<std::int64_t>(runs.size()) < wanted) {
     row.flags |= kPartial;
   }
-  measure_waste(row.nodes);
   total_up(row);
   return row;
 }
@@ -342,9 +342,7 @@ std::optional<UsageRow> outside_row(const UsageRow& whole, const std::vector<Pha
   }
   const auto intervals = complement({row.begin_ns, row.end_ns}, unite(covered));
   for (const auto& interval : intervals) {
-    auto nodes = use(interval);
-    measure_waste(nodes);
-    merge_nodes(row.nodes, nodes);
+    merge_nodes(row.nodes, use(interval));
   }
   total_up(row);
   row.time_ns = row.duration_ns = std::max<std::int64_t>(0, total_length(intervals) - folded_ns);
@@ -378,7 +376,9 @@ PhaseTree build_step_tree(const std::vector<const Run*>& runs, const NodeUsage& 
   step.inside = nest_trees(std::move(trees), parents_of(instances));
   const auto use = [&](Interval rest) {
     std::vector<NodeUse> nodes;
+    nodes.reserve(runs.size());
     for (const Run* run : runs) nodes.push_back(usage.of_run(*run, rest.first, rest.second));
+    measure_waste(nodes);
     return nodes;
   };
   if (auto outside = outside_row(step.row, step.inside, use)) {

@@ -28,7 +28,7 @@ bool is_inside(const PhaseMark& inner, const PhaseMark& outer);
 std::vector<PhaseTree> nest_trees(std::vector<PhaseTree> trees, const std::vector<int>& parent);
 
 /// What `whole` did outside of the phases `inside` it; nullopt if there are no phases. CPU time is
-/// the difference, so that the sums agree; `use` tells the rest for one interval.
+/// the difference, so that the sums agree; `use` tells the rest, with waste, for one interval.
 std::optional<UsageRow> outside_row(const UsageRow& whole, const std::vector<PhaseTree>& inside,
                                     const std::function<std::vector<NodeUse>(Interval)>& use);
 

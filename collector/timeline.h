@@ -77,7 +77,7 @@ struct Run {
   std::int64_t markers = 0, markers_dropped = 0, markers_invalid = 0, samples_dropped = 0;
   Maybe edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes;
   SampleSeries samples;
-  std::vector<PhaseMark> phases;
+  std::vector<PhaseMark> phases;                                // by begin
   std::vector<std::pair<std::string, std::string>> attributes;  // "path/key", value
 
   bool of_script() const { return step == "batch" || step == "interactive"; }

@@ -31,8 +31,9 @@ Status load_record(Database& db, const JobNumber& job, const RecordKey& key, Tim
 Status load_facts_of_run(Database& db, std::int64_t run_id, JobFacts& facts);
 
 /// The runs of a start with their samples and phases, by step, then node. What was left open is
-/// closed: a run is lost if it has no end although its job or step has ended (or it had been silent
-/// for five minutes when its file was merged); its open phases end at its last sign of life.
+/// closed: a run is lost if it has no end although its job or step has ended (or the plugin saw its
+/// recorder go, or it had been silent for five minutes when its file was merged); its open phases
+/// end at its last sign of life.
 Result<std::vector<Run>> load_runs(Database& db, const std::vector<std::int64_t>& run_ids,
                                    Maybe job_end_ns);
 

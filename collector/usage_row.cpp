@@ -1,6 +1,7 @@
 #include "collector/usage_row.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace sphase {
 namespace {
@@ -29,7 +30,9 @@ void add(Maybe& total, const Maybe& value, std::uint32_t& flags) {
     flags |= kPartial;
     return;
   }
-  total = total.value_or(0) + *value;
+  std::int64_t sum = 0;
+  const bool overflow = __builtin_add_overflow(total.value_or(0), *value, &sum);
+  total = overflow ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
 namespace {

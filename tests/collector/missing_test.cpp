@@ -74,6 +74,8 @@ TEST_CASE("a job that the records do not know says so, and so does one without t
   ClusterFixture other;
   add_job(other.db(), {});
   CHECK(says(other.load("123").front().missing, "nothing was recorded"));
+  add_notice(other.db(), "n1", "not-active", "there is a reason");
+  CHECK_FALSE(says(other.load("123").front().missing, "nothing was recorded"));
 }
 
 TEST_CASE("rows that a node gave up, and a file set aside, are told for the job's nodes alone") {

@@ -41,31 +41,11 @@ Run run_on(const std::string& node, const std::string& step, double begin_s, dou
   samples[0].cpu_time_ns = 0;
   samples[1].cpu_time_ns = ns((end_s - begin_s) * cpus);
   samples[0].memory_bytes = samples[1].memory_bytes = 100;
-  run.samples = SampleSeries(samples, true);
+  run.samples = SampleSeries(samples);
   return run;
 }
 
 }  // namespace
-
-TEST_CASE(
-    "CPUs of a node that the records do not tell come from its runs, and the rest is shared") {
-  Timeline timeline = two_nodes();
-  timeline.runs.push_back(run_on("n1", "0", 1, 9, 1));
-  const auto spans = node_spans(timeline);
-  REQUIRE(spans.size() == 2);
-  CHECK(spans[0].cpus == 4);
-  CHECK(spans[0].memory_bytes == 1000);
-  CHECK(spans[1].cpus == 8);  // 12 - 4
-  CHECK_FALSE(spans[1].memory_bytes.has_value());
-}
-
-TEST_CASE("a rest that cannot be shared evenly is not known") {
-  Timeline timeline = two_nodes();
-  timeline.allocations.front().cpus = 7;
-  const auto spans = node_spans(timeline);
-  CHECK_FALSE(spans[0].cpus.has_value());
-  CHECK_FALSE(spans[1].cpus.has_value());
-}
 
 TEST_CASE("a node where no step ran is idle") {
   Timeline timeline = two_nodes();
@@ -128,30 +108,65 @@ TEST_CASE("after the recorder was last heard of nothing is known of its node") {
   const auto uses = NodeUsage(timeline).of_job(at(0), at(10));
   CHECK(uses[0].unknown_s == doctest::Approx(6));
   CHECK((uses[0].flags & kRecorderLost) != 0);
-  CHECK(*wasted_node_s(uses[0]) == doctest::Approx(0));  // busy as long as it is known
+  CHECK(*uses[0].wasted_node_s == doctest::Approx(0));  // busy as long as it is known
+  CHECK(NodeUsage(timeline).of_job(at(5), at(10))[0].silent);
 }
 
-TEST_CASE("the last allocation ends where a step saw the job's end, within the record's second") {
+TEST_CASE("a peak of memory in one phase does not excuse the others") {
   Timeline timeline = two_nodes();
-  timeline.end_ns = at(10.7);
-  CHECK(node_spans(timeline)[1].end_ns == at(10.7));
-  timeline.end_ns = at(30);  // this is no rounding
-  CHECK(node_spans(timeline)[1].end_ns == at(10));
+  Run run = run_on("n1", "0", 0, 10, 0);
+  std::vector<Sample> samples(11);
+  for (int i = 0; i <= 10; ++i) {
+    samples[static_cast<std::size_t>(i)].time_ns = at(i);
+    samples[static_cast<std::size_t>(i)].cpu_time_ns = 0;
+    samples[static_cast<std::size_t>(i)].memory_bytes = i == 1 ? 1000 : 0;  // all there is, once
+  }
+  run.samples = SampleSeries(samples);
+  for (int i = 0; i < 2; ++i) {
+    PhaseMark mark;
+    mark.path = i == 0 ? "peak" : "rest";
+    mark.begin_ns = at(5 * i);
+    mark.end_ns = at(5 * i + 5);
+    run.phases.push_back(mark);
+  }
+  timeline.runs.push_back(run);
+  const NodeUsage usage(timeline);
+  CHECK(*usage.of_job(at(0), at(10))[0].wasted_node_s == doctest::Approx(5));
+  CHECK(*usage.waste_of_run(timeline.runs[0], at(0), at(10)) == doctest::Approx(5));
+  CHECK(*usage.of_job(at(0), at(5))[0].wasted_node_s == doctest::Approx(0));
 }
 
-TEST_CASE("a resize is when the last step on the nodes given back had ended, within its second") {
+TEST_CASE("waste of a job adds up over its parts") {
   Timeline timeline = two_nodes();
-  timeline.allocations.front().end_ns = at(5);
-  Allocation smaller;
-  smaller.begin_ns = at(5);
-  smaller.end_ns = at(10);
-  smaller.nodes = {{"n1", {}, {}}};
-  timeline.allocations.push_back(smaller);
-  timeline.runs.push_back(run_on("n1", "0", 1, 5.9, 1));  // n1 stays: this tells nothing
-  timeline.runs.push_back(run_on("n2", "0", 1, 5.4, 1));
-  const auto spans = node_spans(timeline);
-  REQUIRE(spans.size() == 3);
-  CHECK(spans[1].end_ns == at(5.4));
-  CHECK(spans[2].begin_ns == at(5.4));
-  CHECK(spans[2].end_ns == at(10));
+  timeline.runs.push_back(run_on("n1", "0", 1, 3, 2));
+  timeline.runs.push_back(run_on("n1", "1", 4, 8, 4));
+  timeline.runs.push_back(run_on("n2", "1", 4, 8, 1));
+  const NodeUsage usage(timeline);
+  const auto waste = [&](double begin_s, double end_s) {
+    double sum = 0;
+    for (const auto& use : usage.of_job(at(begin_s), at(end_s))) sum += *use.wasted_node_s;
+    return sum;
+  };
+  CHECK(waste(0, 10) == doctest::Approx(waste(0, 3.5) + waste(3.5, 10)));
+  CHECK(waste(1, 3) == doctest::Approx(2 * 0.5 + 2));
+}
+
+TEST_CASE("edges of a phase are merged over the tasks of the node") {
+  Run run = run_on("n1", "0", 0, 10, 1);
+  const auto mark = [&](const char* path, double begin_s, double end_s, int task,
+                        std::int64_t depth, std::uint32_t flags) {
+    PhaseMark one;
+    one.path = path;
+    one.begin_ns = at(begin_s);
+    one.end_ns = at(end_s);
+    one.task = task;
+    one.depth = depth;
+    one.flags = flags;
+    run.phases.push_back(one);
+  };
+  mark("a", 1, 4, 0, 0, 0);
+  mark("a", 2, 5, 1, 0, 0);
+  mark("a/b", 2, 3, 0, 1, 0);        // inside
+  mark("hot", 6, 9, 0, 0, kFolded);  // holds more than itself
+  CHECK(phase_cuts(run) == std::vector<std::int64_t>{at(1), at(5)});
 }

@@ -82,3 +82,50 @@ TEST_CASE("flags that a database may not set are not believed") {
   add_phase(cluster.db(), run, {.path = "a", .begin_s = 1, .end_s = 2, .flags = 0xFFFF0000u});
   CHECK(only_run(cluster).phases.front().flags == 0);
 }
+
+TEST_CASE("times and counters that cannot be are not believed") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {});
+  add_samples(cluster.db(), run, 0, 10, 1);
+  for (const char* numbers :
+       {"1, -9223372036854775807, 9223372036854775807, 9223372036854775807, 9223372036854775807",
+        "2, 9223372036854775807, -9223372036854775807, -5, -5",
+        "3, 0, 0, 4000000000000000000, 4000000000000000000"}) {
+    run_sql(cluster.db(),
+            "INSERT INTO phase(run_id, scope, task, path, depth, count, threads, flags, number,"
+            " begin_ns, end_ns, cpu_time_ns, memory_peak_bytes) VALUES(" +
+                std::to_string(run) + ", 'task', 0, 'evil', 0, 1, 1, 0, " + numbers + ")");
+  }
+  const auto timeline = cluster.load("123").front();
+  for (const auto& mark : timeline.runs.front().phases) {
+    CHECK(mark.begin_ns >= at(-1));
+    CHECK(mark.end_ns <= at(11));
+    CHECK(mark.end_ns >= mark.begin_ns);
+    CHECK_FALSE(mark.cpu_time_ns.has_value());
+    CHECK_FALSE(mark.memory_peak_bytes.has_value());
+  }
+}
+
+TEST_CASE("a run is lost if the plugin saw its recorder go") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 30});
+  merged_at(cluster, "n1", 31);
+  add_notice(cluster.db(), "n1", "recorder-lost", "killed", "1", 123, 30);  // of another step
+  CHECK_FALSE(only_run(cluster).lost);
+  add_notice(cluster.db(), "n1", "recorder-lost", "killed", "0", 123, 30);
+  CHECK(only_run(cluster).lost);
+}
+
+TEST_CASE("after a recorder was lost its step's node is neither used nor idle") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {.end_s = 50, .node = "n1"});
+  add_samples(cluster.db(), run, 0, 50, 4);
+  const auto lost = add_run(cluster.db(), {.end_s = std::nullopt, .last_s = 20, .node = "n2"});
+  add_samples(cluster.db(), lost, 0, 20, 4);
+  const auto rows = cluster.load("123").front().rows;
+  const auto& step = row_named(rows, "step 0");
+  CHECK(*step.wasted_node_s == doctest::Approx(0));
+  CHECK((step.flags & kPartial) != 0);
+  CHECK((step.flags & kRecorderLost) != 0);
+  CHECK((step.flags & kCrossed) == 0);
+}

@@ -92,6 +92,8 @@ TEST_CASE("nothing known stays not known when it is added up") {
   CHECK(flags == kPartial);
   add(total, 5, flags);
   CHECK(total == 5);
+  add(total, INT64_MAX, flags);
+  CHECK(total == INT64_MAX);  // and not less than nothing
 }
 
 TEST_CASE("nodes of two intervals are put together by name") {

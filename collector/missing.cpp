@@ -65,9 +65,11 @@ std::set<std::string> noticed_nodes(const Timeline& timeline) {
 /// Nodes allocated at some time of [begin, end].
 std::set<std::string> allocated_nodes(const Timeline& timeline, std::int64_t begin_ns,
                                       std::int64_t end_ns) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;  // records cut the end to a whole second
   std::set<std::string> nodes;
   for (const auto& allocation : timeline.allocations) {
-    if (allocation.begin_ns >= end_ns || allocation.end_ns.value_or(end_ns) <= begin_ns) continue;
+    const bool ended_before = allocation.end_ns && *allocation.end_ns + kSecondNs <= begin_ns;
+    if (allocation.begin_ns >= end_ns || ended_before) continue;
     for (const auto& node : allocation.nodes) nodes.insert(node.node);
   }
   return nodes;

@@ -69,7 +69,7 @@ std::string requested_of(const JobFacts& job) {
   if (job.requested_cpus) part(count_of(*job.requested_cpus, "CPU"));
   if (job.requested_memory) part("memory " + clean(*job.requested_memory));
   if (job.time_limit_s) part("time limit " + format_duration(*job.time_limit_s * kSecond));
-  if (text.empty()) text = "- (see below)";
+  if (text.empty()) text = "-";
   return text;
 }
 

@@ -117,7 +117,8 @@ Result<Database> open_cluster(const std::string& path) {
 }
 
 Result<Database> read_cluster(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0) {
+  if (::access(path.c_str(), R_OK) != 0) {
+    if (errno != ENOENT) return errno_error("cannot open " + path);
     return Error{"there is no " + path +
                  ": `sphase-collector merge` makes it, --db or $SPHASE_DB "
                  "names another"};

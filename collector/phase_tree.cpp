@@ -73,15 +73,12 @@ JobPhases job_phases(const Timeline& timeline) {
 /// Index of the innermost phase that holds more than half of the step; -1: none.
 int home_of(const UsageRow& step, const JobPhases& phases) {
   int home = -1;
-  std::int64_t depth = -1;
   for (std::size_t i = 0; i < phases.marks.size(); ++i) {
     const PhaseMark& mark = *phases.marks[i];
     const std::int64_t shared =
         std::min(step.end_ns, mark.end_ns) - std::max(step.begin_ns, mark.begin_ns);
-    if (2 * shared > step.end_ns - step.begin_ns && mark.depth > depth) {
-      home = static_cast<int>(i);
-      depth = mark.depth;
-    }
+    // Outer ones come first.
+    if (2 * shared > step.end_ns - step.begin_ns) home = static_cast<int>(i);
   }
   return home;
 }

@@ -5,6 +5,7 @@
 #include <slurm/slurmdb.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -199,7 +200,7 @@ JobRow row_of(const slurmdb_job_rec_t& job) {
 }
 
 Error slurm_error(const char* what) {
-  return Error{std::string(what) + ": " + slurm_strerror(slurm_get_errno())};
+  return Error{std::string(what) + ": " + slurm_strerror(errno)};
 }
 
 class SlurmRecords : public RecordSource {
@@ -285,14 +286,14 @@ bool keeps_accounts(const std::string& type) {
 Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query) {
   if (!keeps_accounts(accounting_)) return std::vector<JobRow>();
   const QuietStderr quiet;
-  slurm_seterrno(0);
+  errno = 0;
   void* connection = slurmdb_connection_get(nullptr);
   JobCondition condition(query);
   auto jobs = connection != nullptr ? slurmdb_jobs_get(connection, condition.get()) : nullptr;
   if (jobs == nullptr) {
-    const Error error = slurm_error("slurmdbd could not be asked");
     // No answer and no error: this host's slurm.conf names no slurmdbd.
-    const bool none = slurm_get_errno() == SLURM_SUCCESS;
+    const bool none = errno == 0;
+    const Error error = slurm_error("slurmdbd could not be asked");
     if (connection != nullptr) slurmdb_connection_close(&connection);
     if (none) return std::vector<JobRow>();
     return error;

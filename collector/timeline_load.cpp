@@ -183,20 +183,20 @@ Result<std::vector<std::string>> load_source_problems(Database& db, const Timeli
   for (const auto& run : timeline.runs) nodes.insert(run.node);
   auto row = db.prepare("SELECT node, rows_deleted, damaged FROM source WHERE node IS NOT NULL");
   if (!row) return Error{row.error()};
-  std::vector<std::string> problems;
+  std::set<std::string> problems;  // one node may have been merged from several copies
   while (row->step()) {
     const std::string node = row->text(0);
     if (!nodes.contains(node)) continue;
     if (row->integer(1) > 0) {
-      problems.push_back(node + " gave up " + row->text(1) +
-                         " old rows to stay within its size limit; some may be of this job");
+      problems.insert(node + " gave up " + row->text(1) +
+                      " old rows to stay within its size limit; some may be of this job");
     }
     if (const auto file = row->maybe_text(2)) {
-      problems.push_back(node + " set a damaged file aside, some rows may be in it: " + *file);
+      problems.insert(node + " set a damaged file aside, some rows may be in it: " + *file);
     }
   }
   if (!row->status()) return Error{row->status().error()};
-  return problems;
+  return std::vector<std::string>(problems.begin(), problems.end());
 }
 
 }  // namespace sphase

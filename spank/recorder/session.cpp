@@ -283,7 +283,7 @@ void Session::store_sample(const char* kind) {
   phases_.memory_seen(row.memory, now);
   last_file_bytes_ = row.memory.file.value_or(0);
   last_sample_ns_ = now;
-  batch_.samples.push_back(std::move(row));
+  batch_.samples.push_back(row);
 }
 
 /// A sample for this marker and all within the next millisecond, before the tracker sees it; none

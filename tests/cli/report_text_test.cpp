@@ -139,6 +139,7 @@ TEST_CASE("no line is longer than 100 columns, whatever the names and however la
   const JobSpec job{.end_s = 900000};
   add_job(cluster.db(), job);
   std::vector<std::string> nodes;
+  nodes.reserve(20);
   for (int i = 0; i < 20; ++i) nodes.push_back("a-node-with-a-long-name-" + std::to_string(i * 7));
   add_allocation(cluster.db(), job, nodes, 0, 900000);
   const auto run = add_run(

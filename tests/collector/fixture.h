@@ -87,9 +87,8 @@ inline void add_sample(Database& db, std::int64_t run, double time_s, Maybe cpu_
 /// Samples each second from begin to end, `cpus` CPUs busy all the time.
 inline void add_samples(Database& db, std::int64_t run, double begin_s, double end_s, double cpus,
                         std::int64_t memory_bytes = 100 * kMiB) {
-  for (double t = begin_s; t <= end_s; t += 1) {
-    add_sample(db, run, t, ns((t - begin_s) * cpus), memory_bytes, "tick",
-               static_cast<std::int64_t>(t - begin_s) * 1000);
+  for (int i = 0; begin_s + i <= end_s; ++i) {
+    add_sample(db, run, begin_s + i, ns(i * cpus), memory_bytes, "tick", i * 1000);
   }
 }
 
@@ -171,8 +170,9 @@ inline void add_allocation(Database& db, const JobSpec& spec, const std::vector<
                   "," + std::to_string(nodes.size() * 4) + "," +
                   std::to_string(static_cast<std::int64_t>(nodes.size()) * 1000 * kMiB) + ",NULL)");
   for (const auto& node : nodes) {
-    run_sql(db, "INSERT INTO allocation_node VALUES(" + key + ",'" + node + "',4," +
-                    std::to_string(1000 * kMiB) + ")");
+    std::string row = "INSERT INTO allocation_node VALUES(";
+    row.append(key).append(",'").append(node).append("',4,").append(std::to_string(1000 * kMiB));
+    run_sql(db, row + ")");
   }
 }
 

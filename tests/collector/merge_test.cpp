@@ -92,6 +92,8 @@ TEST_CASE("merging the same file twice changes nothing") {
   const auto again = merge(cluster.db(), cluster.folder() / "n1/node.db");
   CHECK(dump(cluster.db()) == before);
   CHECK(again.runs == 2);
+  CHECK(again.changed == 1);  // what has ended is not looked at again
+  CHECK(again.rows == 3);     // the open run's task, phase and attribute, as they were
 }
 
 TEST_CASE("two nodes that use the same run id keep their own rows") {
@@ -170,26 +172,29 @@ TEST_CASE("rows that a node gave up meanwhile are kept") {
 }
 
 TEST_CASE("an older copy never undoes what a newer one said") {
-  ClusterFixture cluster;
-  const std::string path = cluster.folder() / "n1/node.db";
-  const std::string old = cluster.folder() / "old/node.db";
-  std::filesystem::create_directories(cluster.folder() / "old");
-  {
-    auto node = make_node_db(path, "n1");
-    const auto run = add_run(node, {.end_s = std::nullopt, .last_s = 4});
-    add_phase(node, run, {.path = "solve", .begin_s = 1});
+  for (const std::string news : {"end_ns = last_ns", "last_ns = last_ns + 5",
+                                 "last_ns = last_ns + 5, end_ns = last_ns + 5"}) {
+    ClusterFixture cluster;
+    const std::string path = cluster.folder() / "n1/node.db";
+    const std::string old = cluster.folder() / "old/node.db";
+    std::filesystem::create_directories(cluster.folder() / "old");
+    {
+      auto node = make_node_db(path, "n1");
+      const auto run = add_run(node, {.end_s = std::nullopt, .last_s = 4});
+      add_phase(node, run, {.path = "solve", .begin_s = 1});
+    }
+    std::filesystem::copy(path, old);
+    {
+      auto node = Database::open(path, Database::Mode::kReadWrite);
+      run_sql(*node, "UPDATE phase SET end_ns = begin_ns + 5");
+      run_sql(*node, "UPDATE run SET " + news);
+    }
+    merge(cluster.db(), path);
+    const std::string before = dump(cluster.db());
+    merge(cluster.db(), old);
+    run_sql(cluster.db(), "DELETE FROM source WHERE path LIKE '%/old/%'");
+    CHECK(dump(cluster.db()) == before);
   }
-  std::filesystem::copy(path, old);
-  {
-    auto node = Database::open(path, Database::Mode::kReadWrite);
-    run_sql(*node, "UPDATE phase SET end_ns = begin_ns + 5");
-    run_sql(*node, "UPDATE run SET end_ns = last_ns");
-  }
-  merge(cluster.db(), path);
-  const std::string before = dump(cluster.db());
-  merge(cluster.db(), old);
-  run_sql(cluster.db(), "DELETE FROM source WHERE path LIKE '%/old/%'");
-  CHECK(dump(cluster.db()) == before);
 }
 
 TEST_CASE("a damaged file is recorded with its problem, and leaves nothing half merged") {

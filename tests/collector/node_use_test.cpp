@@ -112,6 +112,19 @@ TEST_CASE("after the recorder was last heard of nothing is known of its node") {
   CHECK(NodeUsage(timeline).of_job(at(5), at(10))[0].silent);
 }
 
+TEST_CASE("another step on the node does not tell what the lost one did") {
+  Timeline timeline = two_nodes();
+  Run run = run_on("n1", "0", 0, 4, 4);
+  run.ended = false;
+  run.lost = true;
+  timeline.runs.push_back(run);
+  timeline.runs.push_back(run_on("n1", "batch", 0, 10, 0));
+  const auto uses = NodeUsage(timeline).of_job(at(0), at(10));
+  CHECK(uses[0].unknown_s == doctest::Approx(6));
+  CHECK(*uses[0].wasted_node_s == doctest::Approx(0));
+  CHECK((uses[0].flags & kPartial) != 0);
+}
+
 TEST_CASE("a peak of memory in one phase does not excuse the others") {
   Timeline timeline = two_nodes();
   Run run = run_on("n1", "0", 0, 10, 0);

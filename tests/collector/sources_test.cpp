@@ -50,6 +50,7 @@ TEST_CASE("a folder is searched three levels deep for node.db and notes") {
 TEST_CASE("symbolic links inside a folder are not followed") {
   const TempFolder folder;
   folder.write("a/node.db", "x");
+  std::filesystem::create_directory_symlink(folder / "a", folder / "again");
   std::filesystem::create_directory_symlink(folder.path(), folder / "a/loop");
   const auto found = find_sources(folder.path());
   REQUIRE(found);

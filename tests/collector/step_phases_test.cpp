@@ -107,6 +107,7 @@ TEST_CASE("nested phases lie inside the one in which they were opened") {
   }
   const auto rows = detail(cluster);
   std::vector<std::pair<std::string, int>> order;
+  order.reserve(rows.size());
   for (const auto& row : rows) order.emplace_back(row.name, row.level);
   using Order = std::vector<std::pair<std::string, int>>;
   CHECK(order == Order{{"job", 0},
@@ -116,6 +117,15 @@ TEST_CASE("nested phases lie inside the one in which they were opened") {
                        {"a/b", 2},
                        {"c", 3},
                        {"(outside)", 2}});
+}
+
+TEST_CASE("a name with a slash does not put a phase into another one") {
+  ClusterFixture cluster;
+  const auto runs = add_step(cluster, 1, 1);
+  add_phase(cluster.db(), runs[0], {.path = "a", .begin_s = 1, .end_s = 9});
+  add_phase(cluster.db(), runs[0], {.path = "a/b", .begin_s = 2, .end_s = 3});  // another thread
+  const auto rows = detail(cluster);
+  CHECK(row_named(rows, "a/b").level == row_named(rows, "a").level);
 }
 
 TEST_CASE("a phase whose outer one is not known stands in the step with all of its path") {

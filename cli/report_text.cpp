@@ -56,6 +56,9 @@ std::string times_of(const Timeline& timeline) {
     const std::int64_t waited = *job.start_s - *job.submit_s;
     text += waited == 0 ? " (at once)" : " (waited " + format_duration(waited * kSecond) + ")";
   }
+  if (job.suspended_s && *job.suspended_s > 0) {
+    text += ", suspended for " + format_duration(*job.suspended_s * kSecond);
+  }
   const std::string took = format_duration(timeline.end_ns - timeline.begin_ns);
   if (timeline.running) return text + ", running for " + took + " when last heard of";
   return text + fmt::format(", {} {} ({})", job.end_s ? "ended" : "last seen",

@@ -64,8 +64,9 @@ TEST_CASE("text of a job cannot steer the terminal") {
 
 TEST_CASE("letters of any language are left as they are, bytes that are no text are shown") {
   CHECK(clean("Größe µ 相") == "Größe µ 相");
-  CHECK(clean("\xc3") == "\\xc3");                    // cut short
-  CHECK(clean("\xc0\xaf") == "\\xc0\\xaf");           // a slash, written too long
+  CHECK(clean("\xc3") == "\\xc3");           // cut short
+  CHECK(clean("\xc0\xaf") == "\\xc0\\xaf");  // a slash, written too long
+  CHECK(clean("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
   CHECK(clean("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
   CHECK(clean("\xf5\x80\x80\x80") == "\\xf5\\x80\\x80\\x80");
 }

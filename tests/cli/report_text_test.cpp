@@ -254,6 +254,14 @@ TEST_CASE("array tasks and components are named as Slurm names them") {
   CHECK(job_label(job) == "123+2 (125)");
 }
 
+TEST_CASE("time in which a job was suspended is told") {
+  ClusterFixture cluster;
+  typical(cluster);
+  CHECK_FALSE(has(report(cluster), "suspended"));
+  run_sql(cluster.db(), "UPDATE job SET suspended_s = 62");
+  CHECK(has(report(cluster), "suspended for 1m02s"));
+}
+
 TEST_CASE("a state is told with exit code, signal and reason") {
   JobFacts job;
   job.state = "FAILED";

@@ -187,6 +187,18 @@ TEST_CASE("a start keeps its identity when the daemons forget what came before")
   CHECK(starts[1].runs.size() == 1);
 }
 
+TEST_CASE("a start that no run tells of keeps its number when the rows before it are purged") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {});
+  FakeRecords records;
+  records.slurmdbd = std::vector{row(123, "REQUEUED", 0, 0, 10), row(123, "RUNNING", 11, 20, {})};
+  update(cluster, records, 25);
+  records.slurmdbd = std::vector{row(123, "COMPLETED", 11, 20, 30)};
+  update(cluster, records);
+  CHECK(count(cluster.db(), "job") == 2);
+  CHECK(count(cluster.db(), "job WHERE restart_count = 1 AND state = 'COMPLETED'") == 1);
+}
+
 TEST_CASE("without slurmdbd a requeued job's starts are joined by what was seen before") {
   ClusterFixture cluster;
   add_run(cluster.db(), {});

@@ -310,9 +310,6 @@ class TelemetryCase(unittest.TestCase):
     def codes(self, job_id):
         return sorted({code for code, _ in self.store.notices(job_id)})
 
-    def has_report(self):
-        return report_tools(self.lab) is not None
-
     def merge(self):
         """Merges the lab's node databases, notes and records into its cluster.db. Returns what was
         done, as a dict; a file that cannot be used is one of its "problems"."""

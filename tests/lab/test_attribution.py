@@ -110,11 +110,10 @@ class OneNode(AttributionCase):
         # What the process used before main() is in the total and in no truth: 2 ms of exec.
         self.assertLessEqual(abs(phases + outside - total), total / 100 + 2 * NS_PER_MS)
         self.assertEqual(run.tasks[0]["cpu_time_ns"], total)
-        if self.has_report():
-            report = self.report(run["job_id"])
-            self.assertLessEqual(abs(report.row("outside", "(outside)")["cpu_time_ns"] - outside),
-                                 total / 100 + 2 * NS_PER_MS)
-            self.assertEqual(report.row("step", "step 0")["cpu_time_ns"], total)
+        report = self.report(run["job_id"])
+        self.assertLessEqual(abs(report.row("outside", "(outside)")["cpu_time_ns"] - outside),
+                             total / 100 + 2 * NS_PER_MS)
+        self.assertEqual(report.row("step", "step 0")["cpu_time_ns"], total)
 
     def test_a_step_that_is_over_at_once_has_two_samples(self):
         run = self.only_run(self.srun(["true"], ON))

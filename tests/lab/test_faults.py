@@ -147,10 +147,9 @@ class FaultCase(TelemetryCase):
             wait_for(said, 15, f"a notice {code} like {pattern!r}")
         except Exception as error:
             raise AssertionError(f"{error}; there are {self.store.notices(job_id)}") from None
-        if self.has_report():
-            told = self.report(job_id).notices()
-            self.assertTrue([text for found, text in told
-                             if found == code and re.search(pattern, text)], told)
+        told = self.report(job_id).notices()
+        self.assertTrue([text for found, text in told
+                         if found == code and re.search(pattern, text)], told)
 
     def assertSilent(self, job_id):
         self.assertEqual(self.store.notices(job_id), [])
@@ -388,9 +387,8 @@ class Faults(FaultCase):
         self.assertEqual([run["node"] for run in sorted(runs, key=lambda run: run["node_index"])],
                          [node for node in self.lab.nodes if node != missing])
         self.assertEqual({run["step_nodes"] for run in runs}, {4})
-        if self.has_report():
-            [start] = self.report(job).starts
-            self.assertIn(missing, " ".join(start["missing"]))
+        [start] = self.report(job).starts
+        self.assertIn(missing, " ".join(start["missing"]))
 
 
 if __name__ == "__main__":

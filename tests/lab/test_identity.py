@@ -31,9 +31,8 @@ class Identity(TelemetryCase):
         self.assertEqual(sorted(found), [(0, "0"), (0, "1"), (0, "batch"), (1, "0"), (1, "batch")])
         starts = [run["start_ns"] for run in self.store.runs(job, "batch")]
         self.assertLess(starts[0], starts[1])
-        if self.has_report():
-            shown = self.report(job, "--all").starts
-            self.assertEqual(sorted(start["job"]["restart_count"] for start in shown), [0, 1])
+        shown = self.report(job, "--all").starts
+        self.assertEqual(sorted(start["job"]["restart_count"] for start in shown), [0, 1])
 
     def test_tasks_of_an_array_know_their_array(self):
         job = self.lab.sbatch(U1, [ON, "--array=1-2", "--wrap", "srun true"])
@@ -88,8 +87,6 @@ class Identity(TelemetryCase):
     def test_databases_of_all_nodes_merge_and_merging_again_changes_nothing(self):
         job = self.srun(["true"], ON, "-N3")
         self.runs(job.id, 3)
-        if not self.has_report():
-            self.skipTest("sphase-collector and sphase are not built")
         self.assertEqual(self.report(job.id).row("step", "step 0")["node_count"], 3)
         before = self.contents()
         self.merge()

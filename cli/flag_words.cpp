@@ -1,7 +1,5 @@
 #include "cli/flag_words.h"
 
-#include "collector/usage_row.h"
-
 namespace sphase {
 
 const std::vector<FlagWord>& flag_words() {
@@ -37,6 +35,22 @@ std::string words_of(std::uint32_t flags, const char* separator) {
     text += flag.word;
   }
   return text;
+}
+
+const char* word_of(UsageRow::Kind kind) {
+  switch (kind) {
+    case UsageRow::Kind::kJob:
+      return "job";
+    case UsageRow::Kind::kJobPhase:
+      return "job phase";
+    case UsageRow::Kind::kStep:
+      return "step";
+    case UsageRow::Kind::kTaskPhase:
+      return "task phase";
+    case UsageRow::Kind::kOutside:
+      break;
+  }
+  return "outside";
 }
 
 }  // namespace sphase

@@ -1,9 +1,11 @@
-// The flags of a row as short words, and what they mean.
+// The flags and the kind of a row as short words, and what they mean.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "collector/usage_row.h"
 
 namespace sphase {
 
@@ -18,5 +20,8 @@ const std::vector<FlagWord>& flag_words();
 
 /// "unclosed, late"
 std::string words_of(std::uint32_t flags, const char* separator = ", ");
+
+/// "job", "job phase", "step", "task phase", "outside"
+const char* word_of(UsageRow::Kind kind);
 
 }  // namespace sphase

@@ -28,22 +28,6 @@ class Line {
   bool first_ = true;
 };
 
-const char* kind_of(const UsageRow& row) {
-  switch (row.kind) {
-    case UsageRow::Kind::kJob:
-      return "job";
-    case UsageRow::Kind::kJobPhase:
-      return "job phase";
-    case UsageRow::Kind::kStep:
-      return "step";
-    case UsageRow::Kind::kTaskPhase:
-      return "task phase";
-    case UsageRow::Kind::kOutside:
-      break;
-  }
-  return "outside";
-}
-
 void begin_line(Line& line, const JobFacts& job) {
   line.text(job.cluster).number(job.job_id).number(job.array_job_id).number(job.array_task_id);
   line.number(job.het_job_id).number(job.het_offset).number(job.restart_count);
@@ -55,7 +39,7 @@ constexpr const char* kJobColumns =
 std::string row_line(const JobFacts& job, const UsageRow& row) {
   Line line;
   begin_line(line, job);
-  line.text(kind_of(row)).number(row.level).text(row.name).text(row.path).text(row.step);
+  line.text(word_of(row.kind)).number(row.level).text(row.name).text(row.path).text(row.step);
   line.number(row.number > 0 ? Maybe(row.number) : Maybe()).number(row.instances);
   line.number(row.begin_ns).number(row.end_ns).number(row.time_ns).number(row.shortest_ns);
   line.number(row.instances > 0 ? Maybe(row.duration_ns / row.instances) : Maybe());

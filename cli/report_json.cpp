@@ -22,22 +22,6 @@ Json flags_of(std::uint32_t flags) {
   return words;
 }
 
-const char* kind_of(UsageRow::Kind kind) {
-  switch (kind) {
-    case UsageRow::Kind::kJob:
-      return "job";
-    case UsageRow::Kind::kJobPhase:
-      return "job phase";
-    case UsageRow::Kind::kStep:
-      return "step";
-    case UsageRow::Kind::kTaskPhase:
-      return "task phase";
-    case UsageRow::Kind::kOutside:
-      break;
-  }
-  return "outside";
-}
-
 Json job_of(const Timeline& timeline) {
   const JobFacts& job = timeline.job;
   return {{"cluster", job.cluster},
@@ -113,7 +97,7 @@ Json nodes_of(const std::vector<NodeUse>& uses) {
 
 Json row_of(const UsageRow& row, bool with_nodes) {
   Json json_row = {
-      {"kind", kind_of(row.kind)},
+      {"kind", word_of(row.kind)},
       {"level", row.level},
       {"name", row.name},
       {"path", row.path},

@@ -115,11 +115,9 @@ void set_each_node(JobRow& row, slurm_job_info_t& job, const std::string& shown)
   }
 }
 
-JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
-  JobRow row;
-  JobFacts& facts = row.facts;
-  facts.cluster = job.cluster != nullptr ? job.cluster : cluster;
-  facts.job_id = job.job_id;
+/// What slurmctld's and slurmdbd's structures call by the same names.
+template <typename Job>
+void set_shared(JobFacts& facts, const Job& job) {
   if (job.array_job_id != 0) {
     facts.array_job_id = job.array_job_id;
     facts.array_task_id = number(job.array_task_id);
@@ -128,11 +126,19 @@ JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
     facts.het_job_id = job.het_job_id;
     facts.het_offset = number(job.het_job_offset);
   }
+  facts.account = text(job.account);
+  facts.partition = text(job.partition);
+}
+
+JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
+  JobRow row;
+  JobFacts& facts = row.facts;
+  facts.cluster = job.cluster != nullptr ? job.cluster : cluster;
+  facts.job_id = job.job_id;
+  set_shared(facts, job);
   facts.uid = job.user_id;
   facts.user = text(job.user_name);
-  facts.account = text(job.account);
   facts.name = text(job.name);
-  facts.partition = text(job.partition);
   facts.qos = text(job.qos);
   facts.state = state_word(job.job_state);
   const std::string shown = printed(job);
@@ -165,19 +171,10 @@ JobRow row_of(const slurmdb_job_rec_t& job) {
   JobFacts& facts = row.facts;
   facts.cluster = plain(job.cluster);
   facts.job_id = job.jobid;
-  if (job.array_job_id != 0) {
-    facts.array_job_id = job.array_job_id;
-    facts.array_task_id = number(job.array_task_id);
-  }
-  if (job.het_job_id != 0) {
-    facts.het_job_id = job.het_job_id;
-    facts.het_offset = number(job.het_job_offset);
-  }
+  set_shared(facts, job);
   facts.uid = number(job.uid);
   facts.user = text(job.user);
-  facts.account = text(job.account);
   facts.name = text(job.jobname);
-  facts.partition = text(job.partition);
   facts.state = state_word(job.state);
   facts.submit_s = time_of(job.submit);
   facts.eligible_s = time_of(job.eligible);

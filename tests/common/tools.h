@@ -40,7 +40,7 @@ class TempFolder {
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
   /// Writes a file below the folder, making the folders above it.
   std::string write(std::string_view name, std::string_view text) const {
-    const std::string file = *this / name;
+    std::string file = *this / name;
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());
     std::ofstream(file, std::ios::binary) << text;
     return file;

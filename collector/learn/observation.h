@@ -1,0 +1,52 @@
+// What one run says about one phase at one size. Learning reads nothing but these.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/timeline.h"
+
+namespace sphase {
+
+enum ObservationFlag : std::uint32_t {
+  kObservedOom = 1,        // killed for memory: its peak is a lower bound
+  kObservedTimeout = 2,    // reached its time limit: its duration is a lower bound
+  kObservedFailed = 4,     // ended otherwise than well: its duration says nothing
+  kObservedPartial = 8,    // some nodes told nothing: sums and peaks are lower bounds
+  kObservedUnclosed = 16,  // the phase was never ended by its program
+};
+
+/// One phase (all its instances together) of one start of one job.
+struct Observation {
+  std::string path;                  // "" = the whole job; else a phase of the top level
+  std::int64_t nodes = 0;            // allocated
+  std::int64_t nodes_used = 0;       // those that did a share of the work; nodes without news count
+  Maybe tasks;                       // that marked it; of the whole job: of its widest step
+  double duration_s = 0;             // wall time in which it was open
+  std::optional<double> cpu_time_s;  // over all nodes
+  std::optional<double> cpus_busy;   // most CPUs busy on one node between two samples
+  Maybe memory_peak_bytes;           // of the node that had most
+  Maybe memory_limit_bytes;          // what a node was given
+  std::uint32_t flags = 0;           // ObservationFlag
+};
+
+/// Everything that one start of one job taught.
+struct ObservedJob {
+  std::string profile;  // key, common/profile_key.h
+  std::string cluster;
+  std::int64_t job_id = 0, restart_count = 0, submit_s = 0;
+  std::int64_t start_s = 0, end_s = 0;
+  std::string name, partition;      // of the job
+  Maybe nodes_asked;                // before anybody changed it
+  std::vector<Observation> phases;  // the whole job first
+};
+
+/// What can be learned from a start that has ended; nullopt while it runs, or where no profile is
+/// known. A node counts as used in a phase if it did at least 1/50 of the CPU time of the busiest
+/// node there or held at least a fifth of its memory, so that a daemon's stray work does not count.
+std::optional<ObservedJob> observe(const Timeline& timeline, const std::string& profile,
+                                   const Maybe& nodes_asked);
+
+}  // namespace sphase

@@ -1,4 +1,5 @@
--- cluster.db, schema version 1: what all nodes recorded, and what slurmctld and slurmdbd know.
+-- cluster.db, schema version 2: what all nodes recorded, what slurmctld and slurmdbd know, and what
+-- was learned from both.
 -- Written by sphase-collector, read by sphase. The tables run, task, sample, phase, value,
 -- attribute and notice are those of node.db (common/schema/node.sql is applied first); run_id is
 -- this file's own. The tables below hold the scheduler's records. Times: s since the Unix epoch,
@@ -33,6 +34,7 @@ CREATE TABLE job (
   requested_memory TEXT,                -- -; Slurm's own notation, e.g. '4000M per node', '1G per cpu'
   source TEXT NOT NULL,                 -- -; 'slurmctld' | 'slurmdbd' | 'slurmctld+slurmdbd'
   seen_ns INTEGER NOT NULL,             -- ns; when we last read it
+  admin_comment TEXT,                   -- -; AdminComment; holds the audit line of job_submit/phase_resize
   PRIMARY KEY (cluster, job_id, submit_time, restart_count)
 ) WITHOUT ROWID;
 
@@ -85,3 +87,100 @@ CREATE INDEX job_job ON job (job_id);
 CREATE INDEX job_array ON job (array_job_id);
 CREATE INDEX job_het ON job (het_job_id);
 CREATE INDEX notice_job ON notice (job_id);
+
+-- Since version 2. An older file gets everything below this line as it stands here.
+
+-- Job numbers of which something is new since they were learned from. Filled by the triggers
+-- below, so that whoever writes need not think of it; emptied by `sphase-collector learn`. The cost
+-- of learning follows from its length, never from that of the history.
+CREATE TABLE learn_queue (
+  cluster TEXT NOT NULL,                -- -; as in job
+  job_id INTEGER NOT NULL,              -- 1; as in job
+  PRIMARY KEY (cluster, job_id)
+) WITHOUT ROWID;
+
+-- One ended start of one job, as learning sees it: type ObservedJob.
+CREATE TABLE observed_job (
+  observed_id INTEGER PRIMARY KEY,      -- 1; number of this row; SQLite
+  cluster TEXT NOT NULL,                -- -; as in job
+  job_id INTEGER NOT NULL,              -- 1; as in job
+  submit_time INTEGER NOT NULL,         -- s; as in job; 0: no record of the scheduler's
+  restart_count INTEGER NOT NULL,       -- 1; as in job
+  profile TEXT NOT NULL,                -- -; key, common/profile_key.h; audit line, or profile=NAME of a run
+  start_time INTEGER NOT NULL,          -- s; of the job, or of its first run
+  end_time INTEGER NOT NULL,            -- s; of the job, or of its last run
+  name TEXT NOT NULL,                   -- -; of the job, '' = not known
+  partition TEXT NOT NULL,              -- -; of the job, '' = not known
+  nodes_asked INTEGER,                  -- 1; before anybody changed it; audit line, else job.requested_nodes
+  learned_ns INTEGER NOT NULL,          -- ns; when it was observed; clock
+  UNIQUE (cluster, job_id, submit_time, restart_count, start_time)
+);
+CREATE INDEX observed_profile ON observed_job (profile, end_time);
+
+-- One phase of one observed job, all its instances together: type Observation.
+CREATE TABLE observation (
+  observed_id INTEGER NOT NULL REFERENCES observed_job ON DELETE CASCADE,
+  position INTEGER NOT NULL,            -- 1; 0 the whole job, then phases in the order in which they begin
+  path TEXT NOT NULL,                   -- -; as marked, '' = the whole job
+  nodes INTEGER NOT NULL,               -- 1; allocated; most at one time
+  nodes_used INTEGER NOT NULL,          -- 1; those that did a share of the work, or told nothing
+  tasks INTEGER,                        -- 1; that marked it; of the whole job: of its widest step
+  duration_s REAL NOT NULL,             -- s; wall time in which it was open, not suspended
+  cpu_time_s REAL,                      -- s; over all nodes
+  cpus_busy REAL,                       -- 1; most CPUs busy on one node over half a second or more
+  memory_peak_bytes INTEGER,            -- B; of the node that had most
+  memory_limit_bytes INTEGER,           -- B; what that node was given
+  flags INTEGER NOT NULL,               -- bits; ObservationFlag of collector/learn/observation.h
+  PRIMARY KEY (observed_id, position)
+) WITHOUT ROWID;
+
+-- Profiles whose advice is older than what is known: made anew by the next `learn`.
+CREATE TABLE profile_touched (
+  profile TEXT PRIMARY KEY              -- -; key, common/profile_key.h
+) WITHOUT ROWID;
+
+-- Profiles whose owner wanted them forgotten.
+CREATE TABLE profile_forgotten (
+  profile TEXT PRIMARY KEY,             -- -; key, common/profile_key.h
+  before_ns INTEGER NOT NULL            -- ns; jobs that ended before are not learned from
+) WITHOUT ROWID;
+
+-- What a partition lets a job ask for. NULL = no limit known.
+CREATE TABLE partition_limits (
+  cluster TEXT NOT NULL,                -- -; ClusterName
+  partition TEXT NOT NULL,              -- -; PartitionName
+  nodes_least INTEGER,                  -- 1; MinNodes
+  nodes_most INTEGER,                   -- 1; MaxNodes, never more than it has
+  time_most_s INTEGER,                  -- s; MaxTime
+  memory_most_bytes INTEGER,            -- B; per node: largest RealMemory - MemSpecLimit, capped by MaxMemPerNode or MaxMemPerCPU
+  cpus_most INTEGER,                    -- 1; per node: most CPUs of a node, capped by MaxCPUsPerNode
+  seen_ns INTEGER NOT NULL,             -- ns; when we last read it
+  PRIMARY KEY (cluster, partition)
+) WITHOUT ROWID;
+
+CREATE TRIGGER run_new AFTER INSERT ON run BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;
+CREATE TRIGGER run_news AFTER UPDATE ON run BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;
+CREATE TRIGGER job_new AFTER INSERT ON job BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;
+-- Every look at the scheduler writes the row: only what learning reads is news.
+CREATE TRIGGER job_news AFTER UPDATE ON job
+WHEN new.start_time IS NOT old.start_time OR new.end_time IS NOT old.end_time
+  OR new.state IS NOT old.state OR new.exit_code IS NOT old.exit_code
+  OR new.suspended_s IS NOT old.suspended_s OR new.requested_nodes IS NOT old.requested_nodes
+  OR new.name IS NOT old.name OR new.partition IS NOT old.partition
+  OR new.admin_comment IS NOT old.admin_comment BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;
+CREATE TRIGGER allocation_new AFTER INSERT ON allocation BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;
+CREATE TRIGGER allocation_news AFTER UPDATE ON allocation
+WHEN new.end_time IS NOT old.end_time OR new.node_count IS NOT old.node_count
+  OR new.cpus IS NOT old.cpus OR new.memory_bytes IS NOT old.memory_bytes BEGIN
+  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+END;

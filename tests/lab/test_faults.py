@@ -380,8 +380,10 @@ class Faults(FaultCase):
         self.addCleanup(self.lab.slurmd_restart, missing)
         restart_slurmd_under(
             self.lab, missing,
-            ["unshare", "--mount", "sh", "-c", f'mount --bind {empty} {plugin.parent}; exec "$@"',
-             "sh"])
+            # In a chroot "/" is no mount point, and its propagation cannot be changed.
+            ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+             "mount --make-rprivate / 2>/dev/null || :; "
+             f'mount --bind {empty} {plugin.parent}; exec "$@"', "sh"])
         job = self.both_ways(srun=["-N4", "-w", ",".join(self.lab.nodes)])
         runs = self.runs(job, 3)
         self.assertEqual([run["node"] for run in sorted(runs, key=lambda run: run["node_index"])],

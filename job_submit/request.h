@@ -1,0 +1,83 @@
+/* What slurmctld is asked for and what we answer, without Slurm's types: plugin.c copies a
+ * job_desc_msg_t into a request and an answer back; everything between is C++ that a test can call.
+ *
+ * Nothing is owned: strings belong to the job_desc and live as long as the call. Both structs live
+ * on the stack of one of slurmctld's threads (11 KiB together).
+ */
+#ifndef SPHASE_JOB_SUBMIT_REQUEST_H
+#define SPHASE_JOB_SUBMIT_REQUEST_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPHASE_UNSET UINT32_MAX
+#define SPHASE_UNSET64 UINT64_MAX
+
+/* Why a job, or its size, is none of our business. */
+enum sphase_trait {
+  SPHASE_ARRAY = 1,
+  SPHASE_HET = 2,
+  SPHASE_RESERVATION = 4,
+  SPHASE_GRES = 8,
+  SPHASE_NODE_LIST = 16, /* names its nodes, or excludes some with a layout of its own */
+  SPHASE_HELPER = 32,    /* made to be merged into another job */
+  SPHASE_LAYOUT = 64     /* tasks per socket, core, …: a layout that we do not follow */
+};
+
+struct sphase_request {
+  uint32_t uid;
+  const char* name; /* NULL where the job has none; so below */
+  const char* partition;
+  const char* account;
+  const char* script;    /* sbatch alone */
+  const char* resize;    /* value of --phase-resize */
+  const char* telemetry; /* value of --phase-telemetry */
+  unsigned traits;       /* enum sphase_trait */
+  int batch;             /* sbatch: has an environment */
+  int explain;           /* a dry run: say everything */
+
+  /* SPHASE_UNSET where the user left it to Slurm. */
+  uint32_t nodes_min, nodes_max;
+  uint32_t tasks, tasks_per_node, cpus_per_task;
+  uint32_t cpus_min;   /* sbatch always sets it */
+  uint32_t time_limit; /* min */
+  uint64_t memory_mib; /* SPHASE_UNSET64; per node, or per CPU: */
+  int memory_per_cpu;
+};
+
+enum sphase_change { /* bits of sphase_answer.set */
+  SPHASE_SET_NODES = 1, /* nodes_min and nodes_max */
+  SPHASE_SET_TASKS = 2,
+  SPHASE_SET_CPUS_MIN = 4,
+  SPHASE_SET_CPUS_PER_TASK = 8,
+  SPHASE_SET_MEMORY = 16, /* per node or per CPU, as the request was */
+  SPHASE_SET_TIME = 32
+};
+
+struct sphase_answer {
+  unsigned set;
+  uint32_t nodes_min, nodes_max, tasks, cpus_min, cpus_per_task, time_limit;
+  uint64_t memory_mib;
+  char message[1024]; /* for the user, "" = nothing to say; lines without newline at the end */
+  char audit[768];    /* for AdminComment, "" = none */
+  char plan[8192];    /* JSON for SPHASE_PLAN, "" = none */
+};
+
+/* Answers one request. Never fails: an answer without changes is a normal one.
+ * Cost: about 10 us, of which 6 are the open, read and close of the table; no lock, no heap. */
+void sphase_answer_request(const struct sphase_request* request, struct sphase_answer* answer);
+
+/* Where one line for slurmctld's log goes: slurm_info, a test's own. */
+typedef void (*sphase_log_function)(const char* line);
+
+/* Reads sphase.conf for the first time. `path` NULL: the usual place. */
+void sphase_submit_start(const char* path, sphase_log_function log);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

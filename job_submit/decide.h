@@ -27,13 +27,13 @@ enum class Why : std::uint8_t {
   kNoAdvice,  // see Decision::state
   // One field.
   kUserSet,
+  kInteractive,
   kNotGiven,
   kNodeList,
   kLayout,
   kUneven,
   kFits,
   kSmall,
-  kFloor,
   kCeiling,
   kOtherPartition,
   kAllMemory,
@@ -76,9 +76,11 @@ struct Decision {
 /// Fills in the numbers of `answer` and says why. `advice` counts only if `state` is kFound.
 /// Rules, each with rows in tests/job_submit/decide_test.cpp:
 ///  - a mode of off, at any place, ends it; the job's own option goes before the site's others;
-///  - a field that the user set changes only by that user's own `apply`, or by the site's OptIn; the
+///  - a field that the user set changes only by that user's own `apply`, or by the site's OptIn;
+///  the
 ///    time limit only by `,time` or OptIn=time;
-///  - nodes and CPUs are never raised, memory never goes below the highest peak seen and its margin;
+///  - nodes and CPUs are never raised, memory never goes below the highest peak seen and its
+///  margin;
 ///  - what might make Slurm refuse the job is left alone.
 Decision decide(const sphase_request& request, const SiteConfig& config, const ScriptFacts& script,
                 AdviceState state, const Advice& advice, sphase_answer& answer);

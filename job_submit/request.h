@@ -48,13 +48,13 @@ struct sphase_request {
   int memory_per_cpu;
 };
 
-enum sphase_change { /* bits of sphase_answer.set */
-  SPHASE_SET_NODES = 1, /* nodes_min and nodes_max */
-  SPHASE_SET_TASKS = 2,
-  SPHASE_SET_CPUS_MIN = 4,
-  SPHASE_SET_CPUS_PER_TASK = 8,
-  SPHASE_SET_MEMORY = 16, /* per node or per CPU, as the request was */
-  SPHASE_SET_TIME = 32
+enum sphase_change {                       /* bits of sphase_answer.set */
+                     SPHASE_SET_NODES = 1, /* nodes_min and nodes_max */
+                     SPHASE_SET_TASKS = 2,
+                     SPHASE_SET_CPUS_MIN = 4,
+                     SPHASE_SET_CPUS_PER_TASK = 8,
+                     SPHASE_SET_MEMORY = 16, /* per node or per CPU, as the request was */
+                     SPHASE_SET_TIME = 32
 };
 
 struct sphase_answer {

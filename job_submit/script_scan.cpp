@@ -82,20 +82,29 @@ std::string_view option_name(std::string_view word, bool& has_value) {
   return has_value ? std::string_view(word.data(), equals) : word;
 }
 
-constexpr std::string_view kSrunSizes[] = {
-    "--ntasks",         "--nodes",           "--mem",           "--mem-per-cpu",
-    "--cpus-per-task",  "--ntasks-per-node", "--ntasks-per-core", "--ntasks-per-socket",
-    "--nodelist",       "--relative",        "--distribution"};
+constexpr std::string_view kSrunSizes[] = {"--ntasks",
+                                           "--nodes",
+                                           "--mem",
+                                           "--mem-per-cpu",
+                                           "--cpus-per-task",
+                                           "--ntasks-per-node",
+                                           "--ntasks-per-core",
+                                           "--ntasks-per-socket",
+                                           "--nodelist",
+                                           "--relative",
+                                           "--distribution"};
 constexpr std::string_view kSrunFlags[] = {
-    "--label",    "--exclusive",  "--overlap",   "--unbuffered", "--quiet",        "--verbose",
-    "--pty",      "--no-kill",    "--multi-prog", "--overcommit", "--exact",        "--preserve-env",
-    "--disable-status", "--whole", "--spread-job", "--use-min-nodes", "--phase-telemetry"};
+    "--label",          "--exclusive",  "--overlap",    "--unbuffered",
+    "--quiet",          "--verbose",    "--pty",        "--no-kill",
+    "--multi-prog",     "--overcommit", "--exact",      "--preserve-env",
+    "--disable-status", "--whole",      "--spread-job", "--use-min-nodes",
+    "--phase-telemetry"};
 // Letters of srun's short options. Source: srun(1).
 constexpr std::string_view kSrunSizeLetters = "nNcwrm";
 constexpr std::string_view kSrunFlagLetters = "lOuQvVHksXhEZ";
 
-constexpr std::string_view kMpiSizes[] = {"-n",  "-np", "--np",      "-c",          "-N",
-                                          "-ppn", "-npernode", "--npernode", "-perhost", "--map-by"};
+constexpr std::string_view kMpiSizes[] = {
+    "-n", "-np", "--np", "-c", "-N", "-ppn", "-npernode", "--npernode", "-perhost", "--map-by"};
 
 /// Reads the options of an srun up to the program it starts.
 bool srun_has_size(Words& words) {

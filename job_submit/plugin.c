@@ -10,7 +10,6 @@
  *
  * In C, as all of Slurm's plugins: the C++ behind it neither throws nor needs a C++ runtime.
  */
-#include <inttypes.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdio.h>
@@ -160,7 +159,7 @@ int job_submit(job_desc_msg_t* job, uint32_t submit_uid, char** err_msg) {
 
 /* `scontrol update` and the like: what somebody says about a job that is there already holds. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
-int job_modify(job_desc_msg_t* job, job_record_t* record, uint32_t submit_uid, char** err_msg) {
+int job_modify(job_desc_msg_t* job, void* record, uint32_t submit_uid, char** err_msg) {
   (void)err_msg;
 #else
 int job_modify(job_desc_msg_t* job, void* record, uint32_t submit_uid) {

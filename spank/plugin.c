@@ -32,6 +32,23 @@ static struct spank_option telemetry_option = {
     .cb = option_given,
 };
 
+/* For job_submit/phase_resize, which finds the value in the job's request. Here it is only checked. */
+static int resize_given(int val, const char* value, int remote) {
+  (void)val;
+  return remote ? 0 : sphase_local_resize(value);
+}
+
+static struct spank_option resize_option = {
+    .name = (char*)"phase-resize",
+    .arginfo = (char*)"off|observe|advise|apply",
+    .usage = (char*)"what may be done with what was learned about the job (sphase): nothing, only "
+                    "note it, say it, or ask for it; apply,time lowers the time limit too; "
+                    "apply,plan begins with the size of the first phase",
+    .has_arg = 1, /* required */
+    .val = 0,
+    .cb = resize_given,
+};
+
 static int of_a_job(spank_t spank) {
   (void)spank;
   const spank_context_t context = spank_context();
@@ -42,6 +59,9 @@ int slurm_spank_init(spank_t spank, int argc, char* argv[]) {
   if (!of_a_job(spank)) return 0;
   if (spank_option_register(spank, &telemetry_option) != ESPANK_SUCCESS) {
     slurm_info("sphase: plugin: cannot register --phase-telemetry");
+  }
+  if (spank_option_register(spank, &resize_option) != ESPANK_SUCCESS) {
+    slurm_info("sphase: plugin: cannot register --phase-resize");
   }
   if (spank_context() == S_CTX_REMOTE) sphase_remote_init(argc, argv);
   return 0;

@@ -11,6 +11,9 @@
 /* srun, sbatch, salloc: the value of --phase-telemetry. 0, or -1 after saying what is wrong. */
 int sphase_local_option(const char* value);
 
+/* The same for --phase-resize. */
+int sphase_local_resize(const char* value);
+
 /* slurmstepd, in the order in which Slurm calls them. None of them can fail. */
 void sphase_remote_init(int argc, char* argv[]); /* plugstack.conf arguments */
 int sphase_remote_option(const char* value);     /* may come twice: the last one wins; 0 */

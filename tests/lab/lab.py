@@ -205,10 +205,22 @@ class Lab:
 
     def set_plugstack(self, text):
         """For every srun, sbatch and slurmstepd from now on: each reads the file when it starts."""
-        aside = self.dir / "etc" / "plugstack.conf.new"
+        self._replace(self.dir / "etc" / "plugstack.conf", text)
+
+    @property
+    def sphase_conf(self):
+        return self.dir / "etc" / "sphase.conf"
+
+    def set_sphase_conf(self, text):
+        """For slurmctld within a second, and for every program that starts from now on."""
+        self._replace(self.sphase_conf, text)
+
+    @staticmethod
+    def _replace(path, text):
+        aside = path.with_suffix(".new")
         aside.write_text(text)
         aside.chmod(0o644)
-        aside.rename(self.dir / "etc" / "plugstack.conf")
+        aside.rename(path)
 
     def set_conf(self, *changes):
         """Changes slurm.conf like `conf`; the daemons see it after their restart."""
@@ -293,10 +305,15 @@ class Lab:
         lab_setup.make_database(self.dir)
         state["build"] = lab_setup.reachable_build(self._wanted_build, self.dir / "build")
         self._save(state)
-        lab_setup.write_conf(self.dir, self.name, self.nodes, state["ports"], self.conf,
-                             self.cgroup_conf)
-        example = REPO / "slurm-conf-examples" / "plugstack.conf"
-        self.set_plugstack(lab_setup.example_plugstack(example, self.build, self.dir))
+        examples = REPO / "slurm-conf-examples"
+        lab_setup.write_conf(
+            self.dir, self.name, self.nodes, state["ports"],
+            [*lab_setup.job_submit_conf(examples / "slurm.conf", self.build), *self.conf],
+            self.cgroup_conf)
+        self.set_plugstack(lab_setup.example_plugstack(examples / "plugstack.conf", self.build,
+                                                       self.dir))
+        self.set_sphase_conf(lab_setup.example_text(
+            examples / "sphase.conf", lab_setup.SPHASE_CONF_PATHS, self.build, self.dir))
 
     def _save(self, state):
         (self.dir / "lab.json").write_text(json.dumps(state, indent=1, default=str))

@@ -26,6 +26,8 @@ PLUGSTACK_PATHS = (
     ("/var/spool/sphase", "{dir}/spool-sphase"),
     ("/run/sphase", "{dir}/run-sphase"),
 )
+# The same for sphase.conf.
+SPHASE_CONF_PATHS = (("/var/lib/sphase", "{dir}/state-sphase"),)
 
 
 def make_users():
@@ -43,7 +45,7 @@ def make_folders(lab_dir, nodes):
     for name, mode in (("etc", 0o755), ("log", 0o755), ("run", 0o755), ("state", 0o700),
                        ("spool", 0o755), ("munge", 0o755), ("munge-key", 0o700),
                        ("mariadb", 0o700), ("home", 0o755), ("spool-sphase", 0o755),
-                       ("run-sphase", 0o755)):
+                       ("run-sphase", 0o755), ("state-sphase", 0o700)):
         folder = lab_dir / name
         folder.mkdir(exist_ok=True)
         folder.chmod(mode)
@@ -188,11 +190,24 @@ def write_conf(lab_dir, name, nodes, ports, conf, cgroup_conf):
     _write(etc / "cgroup.conf", merge_conf(cgroup, cgroup_conf))
 
 
+def example_text(example, paths, build, lab_dir):
+    """An example file with the paths of this lab."""
+    here = {installed: path.format(build=build, dir=lab_dir) for installed, path in paths}
+    return re.sub("|".join(map(re.escape, here)), lambda found: here[found[0]],
+                  example.read_text())
+
+
 def example_plugstack(example, build, lab_dir):
     """The example plugstack.conf with the paths of this lab; "" if there is nothing to load yet."""
     if not example.is_file() or not build or not (build / "spank/phase_telemetry.so").is_file():
         return ""
-    paths = {installed: here.format(build=build, dir=lab_dir)
-             for installed, here in PLUGSTACK_PATHS}
-    any_path = "|".join(map(re.escape, paths))
-    return re.sub(any_path, lambda found: paths[found[0]], example.read_text())
+    return example_text(example, PLUGSTACK_PATHS, build, lab_dir)
+
+
+def job_submit_conf(example, build):
+    """The lines of the example slurm.conf, and where the plugin is; [] if it is not built."""
+    if not build or not (build / "job_submit/job_submit_phase_resize.so").is_file():
+        return []
+    lines = [line for line in example.read_text().splitlines() if line and line[0] != "#"]
+    [slurms_own, *_] = [path.parent for path in Path("/usr/lib").glob("*/slurm*/select_cons_tres.so")]
+    return [*lines, f"PluginDir={slurms_own}:{build}/job_submit"]

@@ -51,21 +51,21 @@ Result<bool> has_table(Database& db, std::string_view name) {
   return found;
 }
 
-/// True if the schema is ours, false if the file is new and has none yet.
-Result<bool> check_schema(Database& db, const std::string& path) {
+/// Version of the schema, 0 if the file is new and has none yet. Never newer than ours.
+Result<int> check_schema(Database& db, const std::string& path) {
   auto version = db.user_version();
   if (!version) return Error{path + ": " + version.error()};
-  if (*version > kSchemaVersion) {
+  if (*version > kClusterSchemaVersion) {
     return Error{path + " has schema version " + std::to_string(*version) +
-                 ", newer than this program (" + std::to_string(kSchemaVersion) +
+                 ", newer than this program (" + std::to_string(kClusterSchemaVersion) +
                  "): update sphase"};
   }
   auto ours = has_table(db, "source");
   if (!ours) return Error{path + ": " + ours.error()};
-  if (*ours) return true;
+  if (*ours && *version > 0) return *version;
   auto empty = db.prepare("SELECT count(*) FROM sqlite_schema");
   if (!empty) return Error{path + ": " + empty.error()};
-  if (empty->step() && empty->integer(0) == 0 && *version == 0) return false;
+  if (empty->step() && empty->integer(0) == 0 && *version == 0) return 0;
   return Error{path + " is a database, but not a cluster.db"};
 }
 
@@ -73,8 +73,29 @@ Status make_schema(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
   auto made = db.exec(std::string(kClusterSchema));
-  if (made) made = db.set_user_version(kSchemaVersion);
+  if (made) made = db.set_user_version(kClusterSchemaVersion);
   return made ? transaction->commit() : made;
+}
+
+/// What cluster.sql has below its line "Since version 2": only there are these tables written down.
+std::string_view since_version_2() {
+  const auto at = kClusterSchema.find("-- Since version 2.");
+  return at == std::string_view::npos ? std::string_view() : kClusterSchema.substr(at);
+}
+
+Status migrate_from_1(Database& db) {
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return Error{transaction.error()};
+  // Another process may have been faster.
+  auto version = db.user_version();
+  if (!version) return Error{version.error()};
+  if (*version == kClusterSchemaVersion) return transaction->commit();
+  auto done = db.exec("ALTER TABLE job ADD COLUMN admin_comment TEXT");
+  if (done) done = db.exec(std::string(since_version_2()));
+  // All that is there is still to be learned from.
+  if (done) done = db.exec("INSERT INTO learn_queue SELECT DISTINCT cluster, job_id FROM run");
+  if (done) done = db.set_user_version(kClusterSchemaVersion);
+  return done ? transaction->commit() : done;
 }
 
 }  // namespace
@@ -109,8 +130,9 @@ Result<Database> open_cluster(const std::string& path) {
   if (!db) return db;
   auto ready = check_schema(*db, path);
   if (!ready) return Error{ready.error()};
-  if (!*ready) {
-    if (auto made = make_schema(*db); !made) return Error{path + ": " + made.error()};
+  if (*ready < kClusterSchemaVersion) {
+    auto made = *ready == 0 ? make_schema(*db) : migrate_from_1(*db);
+    if (!made) return Error{path + ": " + made.error()};
   }
   if (auto keys = db->exec("PRAGMA foreign_keys = ON"); !keys) return Error{keys.error()};
   return db;
@@ -127,7 +149,11 @@ Result<Database> read_cluster(const std::string& path) {
   if (!db) return db;
   auto ready = check_schema(*db, path);
   if (!ready) return Error{ready.error()};
-  if (!*ready) return Error{path + " is empty: `sphase-collector merge` fills it"};
+  if (*ready == 0) return Error{path + " is empty: `sphase-collector merge` fills it"};
+  if (*ready < kClusterSchemaVersion) {
+    return Error{path + " has the older schema version " + std::to_string(*ready) +
+                 ": run `sphase-collector merge` once to bring it up to date"};
+  }
   return db;
 }
 

@@ -13,14 +13,19 @@
 
 namespace sphase {
 
+/// Version of the tables of cluster.db, kept in PRAGMA user_version. node.db has its own:
+/// kSchemaVersion of common/vocabulary.h.
+inline constexpr int kClusterSchemaVersion = 2;
+
 /// $SPHASE_DB, or /var/lib/sphase/cluster.db.
 std::string default_cluster_path();
 
-/// Opens cluster.db for merging; makes it (mode 0600) where absent.
+/// Opens cluster.db for merging; makes it (mode 0600) where absent, and brings one of an older
+/// version up to date in one transaction.
 /// Errors: on a network file system, a newer schema, or a file that is something else.
 Result<Database> open_cluster(const std::string& path);
 
-/// Opens cluster.db to read. Errors as above, and where there is none.
+/// Opens cluster.db to read. Errors as above, and where there is none or an older one.
 Result<Database> read_cluster(const std::string& path);
 
 /// Name of the network file system with this statfs magic, nullopt for any other. SQLite's locks

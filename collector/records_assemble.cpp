@@ -112,7 +112,8 @@ void fill(JobFacts& into, const JobFacts& from) {
   }
   for (MaybeText JobFacts::*text :
        {&JobFacts::user, &JobFacts::account, &JobFacts::name, &JobFacts::partition, &JobFacts::qos,
-        &JobFacts::state, &JobFacts::state_reason, &JobFacts::requested_memory}) {
+        &JobFacts::state, &JobFacts::state_reason, &JobFacts::requested_memory,
+        &JobFacts::admin_comment}) {
     if (!(into.*text) || (into.*text)->empty()) into.*text = from.*text;
   }
 }

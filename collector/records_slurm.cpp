@@ -5,6 +5,7 @@
 #include <slurm/slurmdb.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -128,6 +129,7 @@ void set_shared(JobFacts& facts, const Job& job) {
   }
   facts.account = text(job.account);
   facts.partition = text(job.partition);
+  facts.admin_comment = text(job.admin_comment);
 }
 
 JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
@@ -209,20 +211,29 @@ class SlurmRecords : public RecordSource {
 
   Result<std::vector<JobRow>> from_slurmctld(const RecordQuery& query) override;
   Result<std::vector<JobRow>> from_slurmdbd(const RecordQuery& query) override;
+  Result<std::vector<PartitionRow>> partitions() override;
 
  private:
+  Status load_conf();
+
+  std::string cluster_;                   // ClusterName
   std::string accounting_ = "not known";  // AccountingStorageType
 };
 
-Result<std::vector<JobRow>> SlurmRecords::from_slurmctld(const RecordQuery& query) {
-  const QuietStderr quiet;
+Status SlurmRecords::load_conf() {
   slurm_conf_t* conf = nullptr;
   if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) {
     return slurm_error("slurmctld could not be asked");
   }
-  const std::string cluster = plain(conf->cluster_name);
+  cluster_ = plain(conf->cluster_name);
   accounting_ = plain(conf->accounting_storage_type);
   slurm_free_ctl_conf(conf);
+  return Done{};
+}
+
+Result<std::vector<JobRow>> SlurmRecords::from_slurmctld(const RecordQuery& query) {
+  const QuietStderr quiet;
+  if (auto loaded = load_conf(); !loaded) return Error{loaded.error()};
   job_info_msg_t* jobs = nullptr;
   if (slurm_load_jobs(0, &jobs, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) {
     return slurm_error("slurmctld could not be asked");
@@ -231,7 +242,7 @@ Result<std::vector<JobRow>> SlurmRecords::from_slurmctld(const RecordQuery& quer
   std::vector<JobRow> rows;
   for (std::uint32_t i = 0; i < jobs->record_count; ++i) {
     slurm_job_info_t& job = jobs->job_array[i];
-    if (wanted.contains(job.job_id)) rows.push_back(row_of(job, cluster));
+    if (wanted.contains(job.job_id)) rows.push_back(row_of(job, cluster_));
   }
   slurm_free_job_info_msg(jobs);
   return rows;
@@ -303,6 +314,70 @@ Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query
   slurm_list_iterator_destroy(each);
   slurm_list_destroy(jobs);
   slurmdb_connection_close(&connection);
+  return rows;
+}
+
+using Nodes = std::map<std::string, const node_info_t*>;
+
+/// The largest request for one node of the partition that one of its nodes can hold.
+void set_node_limits(PartitionRow& row, const partition_info_t& part, const Nodes& nodes) {
+  std::int64_t memory_mib = 0, cpus = 0;
+  for (const auto& name : expand(plain(part.nodes))) {
+    const auto found = nodes.find(name);
+    if (found == nodes.end()) continue;
+    const node_info_t& node = *found->second;
+    // MemSpecLimit is for Slurm's own daemons; it may carry NO_VAL64.
+    const bool spec = node.mem_spec_limit < node.real_memory;
+    const std::uint64_t usable = node.real_memory - (spec ? node.mem_spec_limit : 0);
+    const auto most = node_memory_mib(usable, node.cpus, part.max_mem_per_cpu);
+    memory_mib = std::max(memory_mib, static_cast<std::int64_t>(most));
+    cpus = std::max<std::int64_t>(cpus, node.cpus);
+  }
+  if (const Maybe most = positive(part.max_cpus_per_node)) cpus = std::min(cpus, *most);
+  if (memory_mib > 0) row.memory_most_bytes = memory_mib << 20;
+  if (cpus > 0) row.cpus_most = cpus;
+}
+
+PartitionRow row_of(const partition_info_t& part, const std::string& cluster, const Nodes& nodes) {
+  PartitionRow row;
+  row.cluster = part.cluster_name != nullptr ? part.cluster_name : cluster;
+  row.name = plain(part.name);
+  row.nodes_least = positive(part.min_nodes);
+  row.nodes_most = positive(part.max_nodes);
+  if (const Maybe total = positive(part.total_nodes)) {
+    row.nodes_most = std::min(row.nodes_most.value_or(*total), *total);
+  }
+  row.time_most_s = seconds_of(part.max_time);
+  set_node_limits(row, part, nodes);
+  return row;
+}
+
+Result<std::vector<PartitionRow>> SlurmRecords::partitions() {
+  const QuietStderr quiet;
+  if (cluster_.empty()) {
+    if (auto loaded = load_conf(); !loaded) return Error{loaded.error()};
+  }
+  node_info_msg_t* all = nullptr;
+  if (slurm_load_node(0, &all, SHOW_ALL) != SLURM_SUCCESS) {
+    return slurm_error("slurmctld could not be asked for its nodes");
+  }
+  partition_info_msg_t* parts = nullptr;
+  if (slurm_load_partitions(0, &parts, SHOW_ALL) != SLURM_SUCCESS) {
+    const Error error = slurm_error("slurmctld could not be asked for its partitions");
+    slurm_free_node_info_msg(all);
+    return error;
+  }
+  Nodes nodes;
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const node_info_t& node = all->node_array[i];
+    if (node.name != nullptr) nodes[node.name] = &node;
+  }
+  std::vector<PartitionRow> rows;
+  for (std::uint32_t i = 0; i < parts->record_count; ++i) {
+    rows.push_back(row_of(parts->partition_array[i], cluster_, nodes));
+  }
+  slurm_free_partition_info_msg(parts);
+  slurm_free_node_info_msg(all);
   return rows;
 }
 

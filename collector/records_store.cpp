@@ -13,7 +13,7 @@ constexpr std::int64_t kBeforeS = 7 * 86400;
 
 Status write_job(Database& db, const JobFacts& job, std::int64_t now_ns) {
   auto write = db.prepare(
-      "INSERT INTO job VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+      "INSERT INTO job VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
       " ON CONFLICT DO UPDATE SET"
       " array_job_id = coalesce(excluded.array_job_id, array_job_id),"
       " array_task_id = coalesce(excluded.array_task_id, array_task_id),"
@@ -35,7 +35,8 @@ Status write_job(Database& db, const JobFacts& job, std::int64_t now_ns) {
       " requested_cpus = coalesce(requested_cpus, excluded.requested_cpus),"
       " requested_memory = coalesce(requested_memory, excluded.requested_memory),"
       " source = CASE WHEN source = excluded.source THEN source ELSE 'slurmctld+slurmdbd' END,"
-      " seen_ns = excluded.seen_ns");
+      " seen_ns = excluded.seen_ns,"
+      " admin_comment = coalesce(excluded.admin_comment, admin_comment)");
   if (!write) return Error{write.error()};
   write->bind(1, job.cluster).bind(2, job.job_id).bind(3, job.restart_count);
   write->bind(4, job.submit_s.value_or(0));
@@ -54,6 +55,7 @@ Status write_job(Database& db, const JobFacts& job, std::int64_t now_ns) {
     write->bind(at++, number);
   }
   write->bind(at, job.requested_memory).bind(at + 1, job.source).bind(at + 2, now_ns);
+  write->bind(at + 3, job.admin_comment);
   return write->run();
 }
 
@@ -231,6 +233,10 @@ Result<RecordOutcome> update_records(Database& cluster, RecordSource& source, st
   if (!live) outcome.warnings.push_back(live.error());
   auto kept = source.from_slurmdbd(asked->query);
   if (!kept) outcome.warnings.push_back(kept.error());
+  if (live) {
+    auto limits = update_partitions(cluster, source, now_ns);
+    if (!limits) outcome.warnings.push_back("partitions: " + limits.error());
+  }
   std::vector<JobRow> now = live ? std::move(*live) : std::vector<JobRow>();
   std::vector<JobRow> before = kept ? std::move(*kept) : std::vector<JobRow>();
   keep_asked(now, asked->witnesses);
@@ -239,6 +245,52 @@ Result<RecordOutcome> update_records(Database& cluster, RecordSource& source, st
   if (auto stored = store_records(cluster, records, now_ns); !stored) return Error{stored.error()};
   outcome.jobs = static_cast<std::int64_t>(records.size());
   return outcome;
+}
+
+namespace {
+
+/// A site changes its partitions more seldom than jobs end.
+constexpr std::int64_t kPartitionsKeptNs = 600 * kSecond;
+
+Result<bool> partitions_fresh(Database& db, std::int64_t now_ns) {
+  auto row = db.prepare("SELECT max(seen_ns) FROM partition_limits");
+  if (!row) return Error{row.error()};
+  if (!row->step()) return Error{row->status() ? "no rows" : row->status().error()};
+  const Maybe seen = row->maybe_integer(0);
+  return seen && *seen <= now_ns && now_ns - *seen < kPartitionsKeptNs;
+}
+
+Status write_partitions(Database& db, const std::vector<PartitionRow>& rows, std::int64_t now_ns) {
+  auto forget = db.prepare("DELETE FROM partition_limits WHERE cluster = ?");
+  auto write = db.prepare("INSERT OR REPLACE INTO partition_limits VALUES(?,?,?,?,?,?,?,?)");
+  for (const auto* statement : {&forget, &write}) {
+    if (!*statement) return Error{statement->error()};
+  }
+  std::set<std::string> clusters;
+  for (const auto& row : rows) clusters.insert(row.cluster);
+  for (const auto& name : clusters) {
+    if (auto done = forget->bind(1, name).run(); !done) return done;
+  }
+  for (const auto& row : rows) {
+    write->bind(1, row.cluster).bind(2, row.name).bind(3, row.nodes_least);
+    write->bind(4, row.nodes_most).bind(5, row.time_most_s).bind(6, row.memory_most_bytes);
+    if (auto done = write->bind(7, row.cpus_most).bind(8, now_ns).run(); !done) return done;
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Status update_partitions(Database& cluster, RecordSource& source, std::int64_t now_ns) {
+  auto fresh = partitions_fresh(cluster, now_ns);
+  if (!fresh) return Error{fresh.error()};
+  if (*fresh) return Done{};
+  auto rows = source.partitions();
+  if (!rows) return Error{rows.error()};
+  auto transaction = Transaction::begin(cluster);
+  if (!transaction) return Error{transaction.error()};
+  if (auto written = write_partitions(cluster, *rows, now_ns); !written) return written;
+  return transaction->commit();
 }
 
 }  // namespace sphase

@@ -12,7 +12,8 @@ namespace sphase {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
-constexpr std::uint64_t kMemPerCpu = 0x8000000000000000;  // MEM_PER_CPU of slurm.h
+constexpr std::uint64_t kMemPerCpu = 0x8000000000000000;     // MEM_PER_CPU of slurm.h
+constexpr std::uint64_t kMemoryNotSet = 0x7ffffffffffffff0;  // NO_VAL64 and its like, without it
 
 // NO_VAL64 and its like, for what nobody measured (energy without a plugin).
 constexpr std::size_t kNotKnownDigits = 19;
@@ -83,10 +84,18 @@ Maybe tres_count(const std::string& tres, const std::string& name) {
   return found;
 }
 
+std::uint64_t node_memory_mib(std::uint64_t memory_mib, std::uint64_t cpus, std::uint64_t most) {
+  const std::uint64_t amount = most & ~kMemPerCpu;
+  if (amount == 0 || amount >= kMemoryNotSet) return memory_mib;
+  // No node has so much that the product of two plausible numbers is too large for 64 bits.
+  const std::uint64_t cap = most & kMemPerCpu ? amount * cpus : amount;
+  return std::min(memory_mib, cap);
+}
+
 MaybeText requested_memory(std::uint64_t megabytes) {
   const std::uint64_t amount = megabytes & ~kMemPerCpu;
   // Slurm's NO_VAL64 family, and 0 for "all of the node's".
-  if (amount == 0 || amount >= 0x7ffffffffffffff0) return std::nullopt;
+  if (amount == 0 || amount >= kMemoryNotSet) return std::nullopt;
   return fmt::format("{}M per {}", amount, megabytes & kMemPerCpu ? "CPU" : "node");
 }
 

@@ -94,6 +94,10 @@ Result<std::int64_t> number(sqlite3* raw, const char* sql) {
 Status check_tables(sqlite3* raw, const std::string& path) {
   auto version = number(raw, "PRAGMA user_version");
   if (!version) return Error{path + " is damaged: " + version.error()};
+  // Before the version: that of a cluster.db is another number.
+  auto cluster = number(raw, "SELECT count(*) FROM sqlite_schema WHERE name = 'allocation_node'");
+  if (!cluster) return Error{path + " is damaged: " + cluster.error()};
+  if (*cluster != 0) return Error{path + " is a cluster.db: name the node.db files themselves"};
   if (*version > kSchemaVersion) {
     return Error{path + " has schema version " + std::to_string(*version) +
                  ", newer than this program (" + std::to_string(kSchemaVersion) +
@@ -103,9 +107,7 @@ Status check_tables(sqlite3* raw, const std::string& path) {
                      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
                      "('run','task','sample','phase','value','attribute','notice','meta')");
   if (!ours) return Error{path + " is damaged: " + ours.error()};
-  auto cluster = number(raw, "SELECT count(*) FROM sqlite_schema WHERE name = 'allocation_node'");
-  if (*ours != 8 || !cluster || *version == 0) return Error{path + " is not a node.db"};
-  if (*cluster != 0) return Error{path + " is a cluster.db: name the node.db files themselves"};
+  if (*ours != 8 || *version == 0) return Error{path + " is not a node.db"};
   return Done{};
 }
 

@@ -29,6 +29,7 @@ struct JobFacts {
   Maybe submit_s, eligible_s, start_s, end_s, time_limit_s, suspended_s;
   Maybe requested_nodes, requested_cpus;
   MaybeText requested_memory;
+  MaybeText admin_comment;  // holds the audit line of job_submit/phase_resize: learn/audit.h
   MaybeText source;  // 'slurmctld', 'slurmdbd', both; nullopt: neither knew it
   Maybe seen_ns;
 };
@@ -112,6 +113,7 @@ struct JobSelector {
   std::string step;     // "" = all
   std::string cluster;  // "" = any
   bool every = false;   // also earlier jobs of the same number, and every task of an array
+  bool exact = false;   // the raw job id alone: not the array or the components that it leads
 };
 
 Result<JobSelector> parse_job_selector(const std::string& text);

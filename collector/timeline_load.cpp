@@ -50,6 +50,7 @@ Status read_allocations(Database& db, const JobNumber& job, const RecordKey& key
 
 Result<std::vector<JobNumber>> find_jobs(Database& db, const JobSelector& selector) {
   std::string which = "job_id = ?1 OR array_job_id = ?1 OR het_job_id = ?1";
+  if (selector.exact) which = "job_id = ?1";
   if (selector.array_task) which = "array_job_id = ?1 AND array_task_id = ?2";
   if (selector.het_offset) which = "het_job_id = ?1 AND het_offset = ?2";
   std::string sql = "SELECT cluster, job_id FROM job WHERE " + which +
@@ -105,8 +106,9 @@ Status load_record(Database& db, const JobNumber& job, const RecordKey& key, Tim
   auto row = db.prepare(
       "SELECT array_job_id, array_task_id, het_job_id, het_offset, uid, user, account, name,"
       " partition, qos, state, state_reason, exit_code, eligible_time, start_time, end_time,"
-      " time_limit_s, suspended_s, requested_nodes, requested_cpus, requested_memory, source,"
-      " seen_ns FROM job WHERE cluster = ? AND job_id = ? AND submit_time = ? AND"
+      " time_limit_s, suspended_s, requested_nodes, requested_cpus, requested_memory,"
+      " admin_comment, source, seen_ns FROM job WHERE cluster = ? AND job_id = ? AND submit_time = "
+      "? AND"
       " restart_count = ?");
   if (!row) return Error{row.error()};
   row->bind(1, job.cluster).bind(2, job.job_id).bind(3, key.submit_s).bind(4, key.restart_count);
@@ -127,6 +129,7 @@ Status load_record(Database& db, const JobNumber& job, const RecordKey& key, Tim
     *number = row->maybe_integer(at++);
   }
   facts.requested_memory = row->maybe_text(at++);
+  facts.admin_comment = row->maybe_text(at++);
   facts.source = row->maybe_text(at++);
   facts.seen_ns = row->maybe_integer(at++);
   facts.submit_s = key.submit_s;

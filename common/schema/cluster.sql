@@ -158,14 +158,19 @@ CREATE TABLE partition_limits (
   PRIMARY KEY (cluster, partition)
 ) WITHOUT ROWID;
 
+-- Not INSERT OR IGNORE: the statement that fires a trigger overrides how it treats conflicts
+-- (sqlite.org/lang_createtrigger.html).
 CREATE TRIGGER run_new AFTER INSERT ON run BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
 CREATE TRIGGER run_news AFTER UPDATE ON run BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
 CREATE TRIGGER job_new AFTER INSERT ON job BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
 -- Every look at the scheduler writes the row: only what learning reads is news.
 CREATE TRIGGER job_news AFTER UPDATE ON job
@@ -174,13 +179,16 @@ WHEN new.start_time IS NOT old.start_time OR new.end_time IS NOT old.end_time
   OR new.suspended_s IS NOT old.suspended_s OR new.requested_nodes IS NOT old.requested_nodes
   OR new.name IS NOT old.name OR new.partition IS NOT old.partition
   OR new.admin_comment IS NOT old.admin_comment BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
 CREATE TRIGGER allocation_new AFTER INSERT ON allocation BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
 CREATE TRIGGER allocation_news AFTER UPDATE ON allocation
 WHEN new.end_time IS NOT old.end_time OR new.node_count IS NOT old.node_count
   OR new.cpus IS NOT old.cpus OR new.memory_bytes IS NOT old.memory_bytes BEGIN
-  INSERT OR IGNORE INTO learn_queue VALUES(new.cluster, new.job_id);
+  INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
+    SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;

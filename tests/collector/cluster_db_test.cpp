@@ -7,12 +7,86 @@
 using namespace sphase;
 using namespace sphase::testing;
 
+namespace {
+
+/// A cluster.db as version 1 made it, with a run and its record.
+void make_version_1(const std::string& path) {
+  auto db = Database::open(path, Database::Mode::kCreate);
+  REQUIRE(db);
+  std::string schema(kClusterSchema.substr(0, kClusterSchema.find("-- Since version 2.")));
+  const auto from = schema.find("  admin_comment TEXT");
+  REQUIRE(from != std::string::npos);
+  schema.erase(from, schema.find('\n', from) + 1 - from);
+  run_sql(*db, schema);
+  run_sql(*db, "PRAGMA user_version = 1");
+  add_run(*db, {});
+  add_job(*db, {});
+}
+
+/// Names and SQL of all tables, columns, indices and triggers, blanks and comments aside.
+std::string shape_of(Database& db) {
+  auto row = db.prepare(
+      "SELECT m.type || ' ' || m.name || ' ' || coalesce(group_concat(c.name), '') FROM sqlite_schema"
+      " AS m LEFT JOIN pragma_table_info(m.name) AS c GROUP BY m.name ORDER BY m.name");
+  REQUIRE(row);
+  std::string shape;
+  while (row->step()) shape += row->text(0) + '\n';
+  return shape;
+}
+
+}  // namespace
+
+TEST_CASE("an older cluster.db is brought up to date and keeps its rows") {
+  const TempFolder folder;
+  make_version_1(folder / "old.db");
+  auto old = open_cluster(folder / "old.db");
+  REQUIRE_MESSAGE(old, (old ? "" : old.error()));
+  CHECK(*old->user_version() == kClusterSchemaVersion);
+  auto fresh = open_cluster(folder / "new.db");
+  CHECK(shape_of(*old) == shape_of(*fresh));
+  auto row = old->prepare(
+      "SELECT run.job_name, job.user, job.admin_comment, learn_queue.job_id FROM run JOIN job"
+      " USING (cluster, job_id) JOIN learn_queue USING (cluster, job_id)");
+  REQUIRE(row);
+  REQUIRE(row->step());
+  CHECK(row->text(0) == "solver");
+  CHECK(row->text(1) == "alice");
+  CHECK(row->is_null(2));
+  CHECK(row->integer(3) == 123);
+}
+
+TEST_CASE("an older cluster.db is read by nobody before it was brought up to date") {
+  const TempFolder folder;
+  make_version_1(folder / "old.db");
+  const std::string error = read_cluster(folder / "old.db").error();
+  CHECK(error.find("older schema version 1: run `sphase-collector merge` once") !=
+        std::string::npos);
+  REQUIRE(open_cluster(folder / "old.db"));
+  CHECK(read_cluster(folder / "old.db"));
+}
+
+TEST_CASE("a migration that fails changes nothing") {
+  const TempFolder folder;
+  make_version_1(folder / "old.db");
+  {
+    auto db = Database::open(folder / "old.db", Database::Mode::kReadWrite);
+    REQUIRE(db);
+    run_sql(*db, "CREATE TABLE observation (x)");
+  }
+  CHECK(open_cluster(folder / "old.db").error().find("observation already exists") !=
+        std::string::npos);
+  auto db = Database::open(folder / "old.db", Database::Mode::kReadWrite);
+  REQUIRE(db);
+  CHECK(*db->user_version() == 1);
+  CHECK_FALSE(db->prepare("SELECT admin_comment FROM job"));
+}
+
 TEST_CASE("cluster.db is made for its owner alone, with the schema's version") {
   const TempFolder folder;
   auto db = open_cluster(folder / "cluster.db");
   REQUIRE(db);
   CHECK(mode_of(folder / "cluster.db") == 0600);
-  CHECK(*db->user_version() == kSchemaVersion);
+  CHECK(*db->user_version() == kClusterSchemaVersion);
 }
 
 TEST_CASE("a cluster.db of a newer version is refused in one line") {

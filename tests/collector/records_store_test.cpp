@@ -13,7 +13,8 @@ namespace {
 struct FakeRecords : RecordSource {
   Result<std::vector<JobRow>> slurmctld{std::vector<JobRow>()};
   Result<std::vector<JobRow>> slurmdbd{std::vector<JobRow>()};
-  int asked_slurmctld = 0, asked_slurmdbd = 0;
+  Result<std::vector<PartitionRow>> limits{std::vector<PartitionRow>()};
+  int asked_slurmctld = 0, asked_slurmdbd = 0, asked_partitions = 0;
   RecordQuery last;
 
   Result<std::vector<JobRow>> from_slurmctld(const RecordQuery& query) override {
@@ -25,6 +26,10 @@ struct FakeRecords : RecordSource {
     ++asked_slurmdbd;
     last = query;
     return slurmdbd;
+  }
+  Result<std::vector<PartitionRow>> partitions() override {
+    ++asked_partitions;
+    return limits;
   }
 };
 
@@ -228,4 +233,57 @@ TEST_CASE("without slurmdbd each resize closes the allocation that was seen befo
   CHECK(count(cluster.db(), "allocation") == 3);
   CHECK(count(cluster.db(), "allocation WHERE end_time IS NULL") == 1);
   CHECK(count(cluster.db(), "allocation WHERE start_time + 10 = end_time") == 2);
+}
+
+TEST_CASE("an admin comment that was seen is not forgotten when a daemon shows none") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {});
+  FakeRecords records;
+  auto shown = row(123, "RUNNING", 0, 0, {});
+  shown.facts.admin_comment = "sphase/1 profile=1000/a";
+  records.slurmctld = std::vector{shown};
+  update(cluster, records, 5);
+  shown.facts.admin_comment.reset();
+  records.slurmctld = std::vector{shown};
+  records.slurmdbd = std::vector{row(123, "COMPLETED", 0, 0, 10)};
+  update(cluster, records, 15);
+  CHECK(count(cluster.db(), "job WHERE admin_comment = 'sphase/1 profile=1000/a'") == 1);
+  CHECK(cluster.load("123").front().job.admin_comment == "sphase/1 profile=1000/a");
+}
+
+TEST_CASE("limits of partitions are asked for once in ten minutes, and gone ones are forgotten") {
+  ClusterFixture cluster;
+  FakeRecords records;
+  records.limits = std::vector<PartitionRow>{{"c1", "debug", 1, 4, 3600, 2000 * kMiB, 8},
+                                             {"c1", "old", {}, {}, {}, {}, {}}};
+  REQUIRE(update_partitions(cluster.db(), records, at(0)));
+  REQUIRE(update_partitions(cluster.db(), records, at(599)));
+  CHECK(records.asked_partitions == 1);
+  CHECK(count(cluster.db(), "partition_limits WHERE nodes_most IS NULL") == 1);
+  records.limits = std::vector<PartitionRow>{{"c1", "debug", 1, 2, 3600, 2000 * kMiB, 8}};
+  REQUIRE(update_partitions(cluster.db(), records, at(601)));
+  CHECK(records.asked_partitions == 2);
+  CHECK(count(cluster.db(), "partition_limits") == 1);
+  CHECK(count(cluster.db(), "partition_limits WHERE nodes_most = 2") == 1);
+}
+
+TEST_CASE("partitions that cannot be read are a warning, and the old limits stay") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {});
+  FakeRecords records;
+  records.limits = std::vector<PartitionRow>{{"c1", "debug", 1, 4, 3600, {}, {}}};
+  update(cluster, records, 100);
+  records.limits = Error{"no answer"};
+  const auto outcome = update(cluster, records, 1000);
+  CHECK(says(outcome.warnings, "partitions: no answer"));
+  CHECK(count(cluster.db(), "partition_limits") == 1);
+}
+
+TEST_CASE("without an answer of slurmctld it is not asked for partitions too") {
+  ClusterFixture cluster;
+  add_run(cluster.db(), {});
+  FakeRecords records;
+  records.slurmctld = Error{"no answer"};
+  update(cluster, records);
+  CHECK(records.asked_partitions == 0);
 }

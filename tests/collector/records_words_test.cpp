@@ -57,3 +57,13 @@ TEST_CASE("states are Slurm's words; a flag that ends an interval comes first") 
   CHECK(state_word(1 | 1 << 15) == "RUNNING");
   CHECK(state_word(99) == "STATE_99");
 }
+
+TEST_CASE("what a job can get of a node is capped by its partition, per node or per CPU") {
+  constexpr std::uint64_t kPerCpu = 0x8000000000000000;
+  CHECK(node_memory_mib(64000, 16, 0) == 64000);
+  CHECK(node_memory_mib(64000, 16, 0xfffffffffffffffe) == 64000);  // NO_VAL64
+  CHECK(node_memory_mib(64000, 16, 0xffffffffffffffff) == 64000);  // INFINITE64
+  CHECK(node_memory_mib(64000, 16, 32000) == 32000);
+  CHECK(node_memory_mib(64000, 16, kPerCpu | 1000) == 16000);
+  CHECK(node_memory_mib(64000, 16, kPerCpu | 8000) == 64000);
+}

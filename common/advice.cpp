@@ -62,6 +62,7 @@ const char* word_of(AdviceState state) {
 std::size_t seal_advice(std::string_view key, Advice& advice) {
   advice.head.magic = kAdviceMagic;
   advice.head.version = kAdviceVersion;
+  if (advice.head.phases > kAdvicePhasesMost) advice.head.phases = kAdvicePhasesMost;
   advice.head.checksum = checksum(key, advice);
   return size_of(advice.head);
 }

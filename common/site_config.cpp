@@ -267,14 +267,20 @@ class Parser {
       }
       if (outcome != Outcome::kDone) return wrong(pair, outcome, right, rule != nullptr);
     }
-    return rule == nullptr || consistent(rule->limits);
+    return rule == nullptr || consistent(rule->limits, rule->given);
   }
 
-  bool consistent(const SubmitLimits& limits) {
-    const bool nodes = limits.max_nodes == 0 || limits.max_nodes >= limits.min_nodes;
-    const bool memory =
-        limits.max_memory_mib == 0 || limits.max_memory_mib >= limits.min_memory_mib;
-    const bool time = limits.max_time_min == 0 || limits.max_time_min >= limits.min_time_min;
+  /// Of a rule only bounds that are both its own are compared: it goes over the site's.
+  bool consistent(const SubmitLimits& limits, unsigned given = ~0U) {
+    const auto fits = [given](unsigned both, std::uint64_t least, std::uint64_t most) {
+      return (given & both) != both || most == 0 || most >= least;
+    };
+    const bool nodes =
+        fits(SubmitRule::kMinNodes | SubmitRule::kMaxNodes, limits.min_nodes, limits.max_nodes);
+    const bool memory = fits(SubmitRule::kMinMemory | SubmitRule::kMaxMemory, limits.min_memory_mib,
+                             limits.max_memory_mib);
+    const bool time =
+        fits(SubmitRule::kMinTime | SubmitRule::kMaxTime, limits.min_time_min, limits.max_time_min);
     if (nodes && memory && time) return true;
     std::snprintf(why_, why_size_, "line %d: %s is larger than %s", number_,
                   !nodes    ? "MinNodes"

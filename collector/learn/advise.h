@@ -54,7 +54,8 @@ struct ProfileAdvice {
 ProfileAdvice advise(const std::vector<ObservedJob>& runs, const SiteConfig& config,
                      const PartitionLimits& limits);
 
-/// The same as a value of advice.cdb, not yet sealed.
+/// The same as a value of advice.cdb, not yet sealed. It expires the site's AdviceExpiry after the
+/// end of the newest run, not after `now_s`.
 Advice pack(const ProfileAdvice& advice, const std::vector<ObservedJob>& runs,
             const SiteConfig& config, std::int64_t now_s);
 

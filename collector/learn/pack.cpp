@@ -45,6 +45,13 @@ std::int64_t most_nodes_asked(const std::vector<ObservedJob>& runs) {
   return most;
 }
 
+/// From where expiry counts: a profile that is no longer run grows old although it is packed anew.
+std::int64_t newest_run(const std::vector<ObservedJob>& runs, std::int64_t now_s) {
+  std::int64_t newest = 0;
+  for (const auto& run : runs) newest = std::max(newest, run.end_s);
+  return newest > 0 ? std::min(newest, now_s) : now_s;
+}
+
 template <typename Packed>
 void put_time(const TimeRange& time, Packed& out) {
   out.time_s = static_cast<float>(time.expected);
@@ -87,7 +94,7 @@ Advice pack(const ProfileAdvice& advice, const std::vector<ObservedJob>& runs,
   std::memset(&packed, 0, sizeof(packed));
   AdviceHeader& head = packed.head;
   head.made_s = now_s;
-  head.expires_s = now_s + kDay * config.expiry_days;
+  head.expires_s = newest_run(runs, now_s) + kDay * config.expiry_days;
   head.runs = narrow(advice.runs);
   head.flags = advice.flags;
   head.nodes_asked_most = narrow(most_nodes_asked(runs));

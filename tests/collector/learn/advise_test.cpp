@@ -290,6 +290,17 @@ TEST_CASE("packed: the same numbers, and no path that does not fit") {
   CHECK(read_advice("1001/solver", bytes, 1000, read) == AdviceState::kFound);
 }
 
+TEST_CASE("packed: advice ages from its newest run, not from the day on which it is packed") {
+  auto runs = repeat(job({}), 3);
+  runs[0].end_s = 500;
+  runs[2].end_s = 800;
+  const auto expires = [&](std::int64_t now_s) {
+    return pack(ask(runs), runs, SiteConfig(), now_s).head.expires_s - 90 * 86400;
+  };
+  CHECK(expires(5000) == 800);
+  CHECK(expires(700) == 700);  // a clock that is behind
+}
+
 TEST_CASE("packed: a peak above what the partition's nodes have makes no unreadable value") {
   const auto runs = repeat(job({.peak_mib = 8000}), 3);
   PartitionLimits limits;

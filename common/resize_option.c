@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RIGHT_FORM                                                                        \
+#define RIGHT_FORM                                                                         \
   "use --phase-resize=off, observe, advise or apply; after it may stand ,time (lower the " \
   "time limit too) and ,plan (the job resizes itself)"
 

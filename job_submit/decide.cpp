@@ -129,11 +129,13 @@ class Decider {
       answer_.set |= SPHASE_SET_TASKS;
       answer_.tasks = static_cast<std::uint32_t>(request_.tasks / from * to);
     }
-    if (is_set(request_.cpus_min)) {
+    if (has_cpus_min()) {
       answer_.set |= SPHASE_SET_CPUS_MIN;
       answer_.cpus_min = static_cast<std::uint32_t>(ceil_div(request_.cpus_min * to, from));
     }
   }
+
+  bool has_cpus_min() const { return is_set(request_.cpus_min) && request_.cpus_min != 0; }
 
   /// Tasks on each node; 0 = not known. Not changed by put_nodes().
   std::uint64_t tasks_per_node() const {
@@ -182,7 +184,7 @@ class Decider {
   void put_cpus(std::uint64_t to) {
     answer_.set |= SPHASE_SET_CPUS_PER_TASK;
     answer_.cpus_per_task = static_cast<std::uint32_t>(to);
-    if (is_set(request_.cpus_min)) {
+    if (has_cpus_min()) {
       const std::uint64_t now =
           answer_.set & SPHASE_SET_CPUS_MIN ? answer_.cpus_min : request_.cpus_min;
       answer_.set |= SPHASE_SET_CPUS_MIN;

@@ -201,6 +201,7 @@ extern "C" void sphase_submit_start(const char* path, sphase_log_function log) {
     site_config_path(config_path, sizeof(config_path));
   }
   log_function.store(log);
+  slots.look_again();
   look_at_config();
 }
 

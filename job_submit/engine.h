@@ -34,6 +34,9 @@ class ConfigSlots {
   /// `why` holds news about the file for the log.
   bool refresh(const char* path, std::int64_t now_ns, char* why, std::size_t why_size);
 
+  /// The next refresh() looks at once.
+  void look_again() { next_look_ns_.store(0); }
+
  private:
   static constexpr unsigned kSlots = 4;
   struct Identity {

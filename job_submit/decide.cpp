@@ -115,10 +115,20 @@ class Decider {
     if (to >= from) return leave(Field::kNodes, Why::kFits);
     if (other_partition()) return leave(Field::kNodes, Why::kOtherPartition);
     if (is_small(from, to)) return leave(Field::kNodes, Why::kSmall);
-    if (is_set(request_.tasks) && (request_.nodes_min != from || request_.tasks % from != 0)) {
+    const std::uint64_t tasks = tasks_on(from);
+    if (is_set(request_.tasks) && (request_.nodes_min != from || tasks % from != 0)) {
       return leave(Field::kNodes, Why::kUneven);
     }
+    if (is_set(request_.env_tasks) && request_.env_tasks != tasks) {
+      return leave(Field::kNodes, Why::kEnvironment);
+    }
     if (want(Field::kNodes, to, limits_.opt_in & kOptNodes)) put_nodes(from, to);
+  }
+
+  /// Tasks of a job on so many nodes; 0 = the user left them to Slurm.
+  std::uint64_t tasks_on(std::uint64_t nodes) const {
+    if (is_set(request_.tasks)) return request_.tasks;
+    return is_set(request_.tasks_per_node) ? request_.tasks_per_node * nodes : 0;
   }
 
   void put_nodes(std::uint64_t from, std::uint64_t to) {
@@ -128,6 +138,10 @@ class Decider {
     if (is_set(request_.tasks)) {
       answer_.set |= SPHASE_SET_TASKS;
       answer_.tasks = static_cast<std::uint32_t>(request_.tasks / from * to);
+    }
+    if (is_set(request_.env_tasks)) {
+      answer_.set |= SPHASE_SET_ENV_TASKS;
+      answer_.env_tasks = static_cast<std::uint32_t>(tasks_on(from) / from * to);
     }
     if (has_cpus_min()) {
       answer_.set |= SPHASE_SET_CPUS_MIN;
@@ -171,6 +185,9 @@ class Decider {
     if (advice_.head.cpus_per_node == 0) return leave(Field::kCpus, Why::kUnknown);
     if (request_.traits & SPHASE_LAYOUT) return leave(Field::kCpus, Why::kLayout);
     if (tasks == 0) return leave(Field::kCpus, Why::kCpusUnknown);
+    if (is_set(request_.cpus_per_node_min) && request_.cpus_per_node_min % cpus_ != 0) {
+      return leave(Field::kCpus, Why::kLayout);  // --mincpus of the user's own
+    }
     const std::uint64_t to = ceil_div(advice_.head.cpus_per_node, tasks);
     if (to >= cpus_) return leave(Field::kCpus, Why::kFits);
     if (is_small(cpus_, to)) return leave(Field::kCpus, Why::kSmall);
@@ -189,6 +206,11 @@ class Decider {
           answer_.set & SPHASE_SET_CPUS_MIN ? answer_.cpus_min : request_.cpus_min;
       answer_.set |= SPHASE_SET_CPUS_MIN;
       answer_.cpus_min = static_cast<std::uint32_t>(ceil_div(now * to, cpus_));
+    }
+    if (is_set(request_.cpus_per_node_min)) {
+      answer_.set |= SPHASE_SET_CPUS_PER_NODE;
+      answer_.cpus_per_node_min =
+          static_cast<std::uint32_t>(request_.cpus_per_node_min / cpus_ * to);
     }
     cpus_ = to;
   }

@@ -32,6 +32,7 @@ enum class Why : std::uint8_t {
   kNodeList,
   kLayout,
   kUneven,
+  kEnvironment,
   kFits,
   kSmall,
   kCeiling,

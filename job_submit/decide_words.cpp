@@ -27,6 +27,7 @@ constexpr WhyWords kWords[] = {
     {Why::kNodeList, "node-list", "the job names its nodes"},
     {Why::kLayout, "layout", "the job lays out its tasks by socket, core or plane"},
     {Why::kUneven, "uneven", "tasks do not divide evenly over the nodes"},
+    {Why::kEnvironment, "environment", "SLURM_NTASKS in its environment is not the job's"},
     {Why::kFits, "fits", "it fits"},
     {Why::kSmall, "small", "the difference is not worth it"},
     {Why::kCeiling, "site-ceiling", "the site allows less than it needs"},

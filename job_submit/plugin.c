@@ -10,9 +10,11 @@
  *
  * In C, as all of Slurm's plugins: the C++ behind it neither throws nor needs a C++ runtime.
  */
+#include <inttypes.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/resize_option.h"
@@ -57,6 +59,16 @@ static const char* find_value(char* const* entries, uint32_t count, const char* 
   return NULL;
 }
 
+/* A number in an environment; SPHASE_UNSET where there is none, 0 where it is something else. */
+static uint32_t find_number(const job_desc_msg_t* job, const char* name) {
+  const char* text = find_value(job->environment, job->env_size, name);
+  char* end = NULL;
+  if (text == NULL) return SPHASE_UNSET;
+  const unsigned long value = strtoul(text, &end, 10);
+  return text[0] >= '0' && text[0] <= '9' && *end == '\0' && value < SPHASE_UNSET ? (uint32_t)value
+                                                                                  : 0;
+}
+
 static unsigned traits_of(const job_desc_msg_t* job) {
   unsigned traits = 0;
   if (is_given(job->array_inx)) traits |= SPHASE_ARRAY;
@@ -74,7 +86,7 @@ static unsigned traits_of(const job_desc_msg_t* job) {
   if (is_set_16(job->ntasks_per_socket) || is_set_16(job->ntasks_per_core) ||
       is_set_16(job->ntasks_per_board) || is_set_16(job->sockets_per_node) ||
       is_set_16(job->cores_per_socket) || is_set_16(job->threads_per_core) ||
-      is_set_16(job->plane_size) || is_set_16(job->pn_min_cpus)) {
+      is_set_16(job->plane_size)) {
     traits |= SPHASE_LAYOUT;
   }
   return traits;
@@ -99,6 +111,8 @@ static void read_job(const job_desc_msg_t* job, struct sphase_request* request) 
   request->tasks_per_node = from_16(job->ntasks_per_node);
   request->cpus_per_task = from_16(job->cpus_per_task);
   request->cpus_min = from_32(job->min_cpus);
+  request->env_tasks = find_number(job, "SLURM_NTASKS");
+  request->cpus_per_node_min = from_16(job->pn_min_cpus);
   request->time_limit = from_32(job->time_limit);
   request->memory_mib = SPHASE_UNSET64;
   if (job->pn_min_memory != NO_VAL64) {
@@ -118,10 +132,27 @@ static void write_numbers(const struct sphase_request* request, const struct sph
   if (answer->set & SPHASE_SET_TASKS) job->num_tasks = answer->tasks;
   if (answer->set & SPHASE_SET_CPUS_MIN) job->min_cpus = answer->cpus_min;
   if (answer->set & SPHASE_SET_CPUS_PER_TASK) job->cpus_per_task = (uint16_t)answer->cpus_per_task;
+  if (answer->set & SPHASE_SET_CPUS_PER_NODE) {
+    job->pn_min_cpus = (uint16_t)answer->cpus_per_node_min;
+  }
   if (answer->set & SPHASE_SET_MEMORY) {
     job->pn_min_memory = answer->memory_mib | (request->memory_per_cpu ? MEM_PER_CPU : 0);
   }
   if (answer->set & SPHASE_SET_TIME) job->time_limit = answer->time_limit;
+}
+
+/* In place: a smaller number never needs more room. */
+static void lower_number(job_desc_msg_t* job, const char* name, uint32_t value) {
+  char text[16];
+  char* there = (char*)find_value(job->environment, job->env_size, name);
+  snprintf(text, sizeof(text), "%" PRIu32, value);
+  if (there != NULL && strlen(there) >= strlen(text)) memcpy(there, text, strlen(text) + 1);
+}
+
+static void write_tasks(const struct sphase_answer* answer, job_desc_msg_t* job) {
+  if ((answer->set & SPHASE_SET_ENV_TASKS) == 0) return;
+  lower_number(job, "SLURM_NTASKS", answer->env_tasks);
+  lower_number(job, "SLURM_NPROCS", answer->env_tasks);
 }
 
 /* Another plugin, or the administrator, may have written there before. */
@@ -151,6 +182,7 @@ int job_submit(job_desc_msg_t* job, uint32_t submit_uid, char** err_msg) {
   read_job(job, &request);
   sphase_answer_request(&request, &answer);
   write_numbers(&request, &answer, job);
+  write_tasks(&answer, job);
   write_plan(&answer, job);
   append(&job->admin_comment, "; ", answer.audit);
   if (err_msg != NULL) append(err_msg, "\n", answer.message);

@@ -42,9 +42,11 @@ struct sphase_request {
   /* SPHASE_UNSET where the user left it to Slurm. */
   uint32_t nodes_min, nodes_max;
   uint32_t tasks, tasks_per_node, cpus_per_task;
-  uint32_t cpus_min;   /* sbatch always sets it */
-  uint32_t time_limit; /* min */
-  uint64_t memory_mib; /* SPHASE_UNSET64; per node, or per CPU: */
+  uint32_t env_tasks;         /* SLURM_NTASKS as sbatch put it into the job's environment */
+  uint32_t cpus_min;          /* over all nodes; sbatch always sets it */
+  uint32_t cpus_per_node_min; /* --mincpus; sbatch derives it from -c and --ntasks-per-node */
+  uint32_t time_limit;        /* min */
+  uint64_t memory_mib;        /* SPHASE_UNSET64; per node, or per CPU: */
   int memory_per_cpu;
 };
 
@@ -54,12 +56,16 @@ enum sphase_change {                       /* bits of sphase_answer.set */
                      SPHASE_SET_CPUS_MIN = 4,
                      SPHASE_SET_CPUS_PER_TASK = 8,
                      SPHASE_SET_MEMORY = 16, /* per node or per CPU, as the request was */
-                     SPHASE_SET_TIME = 32
+                     SPHASE_SET_TIME = 32,
+                     SPHASE_SET_CPUS_PER_NODE = 64,
+                     SPHASE_SET_ENV_TASKS =
+                         128 /* SLURM_NTASKS and SLURM_NPROCS; slurmd leaves them as they are */
 };
 
 struct sphase_answer {
   unsigned set;
-  uint32_t nodes_min, nodes_max, tasks, cpus_min, cpus_per_task, time_limit;
+  uint32_t nodes_min, nodes_max, tasks, env_tasks, cpus_min, cpus_per_node_min, cpus_per_task,
+      time_limit;
   uint64_t memory_mib;
   char message[1024]; /* for the user, "" = nothing to say; lines without newline at the end */
   char audit[768];    /* for AdminComment, "" = none */

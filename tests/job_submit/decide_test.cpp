@@ -92,6 +92,14 @@ TEST_CASE("nodes: rules") {
        Field::kNodes, 0, Why::kLayout},
       {"tasks do not divide", [](Submission& s) { s.request.tasks = 6; }, Field::kNodes, 0,
        Why::kUneven},
+      {"sbatch told the tasks in the environment",
+       [](Submission& s) {
+         s.request.tasks_per_node = 2;
+         s.request.env_tasks = 8;
+       },
+       Field::kNodes, 1, Why::kNone},
+      {"the environment tells other tasks", [](Submission& s) { s.request.env_tasks = 8; },
+       Field::kNodes, 0, Why::kEnvironment},
       {"learned on another partition", [](Submission& s) { s.request.partition = "big"; },
        Field::kNodes, 0, Why::kOtherPartition},
       {"learned on this partition", [](Submission& s) { s.request.partition = "debug"; },
@@ -214,6 +222,12 @@ TEST_CASE("CPUs per task: rules") {
          s.config.limits.mode = ResizeMode::kApply;
        }),
        Field::kCpus, 0, Why::kUserSet},
+      {"--mincpus as sbatch derives it",
+       with_four([](Submission& s) { s.request.cpus_per_node_min = 4; }), Field::kCpus, 2,
+       Why::kNone},
+      {"--mincpus of the user's own",
+       with_four([](Submission& s) { s.request.cpus_per_node_min = 6; }), Field::kCpus, 0,
+       Why::kLayout},
       {"nothing known", with_four([](Submission& s) { s.advice.head.cpus_per_node = 0; }),
        Field::kCpus, 0, Why::kUnknown},
   };
@@ -355,6 +369,11 @@ TEST_CASE("tasks and CPUs follow the nodes") {
   s.decide();
   CHECK(s.answer.cpus_per_task == 2);
   CHECK(s.answer.cpus_min == 16);
+  s.request.env_tasks = 16;
+  s.request.cpus_per_node_min = 16;
+  s.decide();
+  CHECK(s.answer.env_tasks == 8);
+  CHECK(s.answer.cpus_per_node_min == 8);
 }
 
 TEST_CASE("a job that resizes itself begins with its first phase, and keeps the memory of all") {
@@ -389,7 +408,9 @@ TEST_CASE(
     s.request.tasks = some(32);
     s.request.tasks_per_node = some(4);
     s.request.cpus_per_task = some(8);
+    s.request.env_tasks = some(32);
     s.request.cpus_min = some(64);
+    s.request.cpus_per_node_min = some(16);
     s.request.time_limit = some(100);
     s.request.memory_mib = pick(3) == 0 ? SPHASE_UNSET64 : pick(9000);
     s.request.memory_per_cpu = static_cast<int>(pick(1));

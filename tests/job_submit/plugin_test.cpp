@@ -153,6 +153,22 @@ TEST_CASE("what others wrote into the job stays") {
   CHECK(job.said().find("hello from lua\nsphase: ") == 0);
 }
 
+TEST_CASE("SLURM_NTASKS in the job's environment follows the nodes") {
+  const Site site;
+  Job job;
+  free_job(job.desc);
+  job.environment({"A=1", "SLURM_NTASKS=16", "SLURM_NPROCS=16", "SLURM_NTASKS_PER_NODE=4"});
+  job.desc.name = slurm_string("solver");
+  job.desc.script = slurm_string(kScript);
+  job.desc.ntasks_per_node = 4;
+  job.option("apply");
+  job.submit();
+  CHECK(job.desc.min_nodes == 1);
+  CHECK(std::string(job.desc.environment[1]) == "SLURM_NTASKS=4");
+  CHECK(std::string(job.desc.environment[2]) == "SLURM_NPROCS=4");
+  CHECK(std::string(job.desc.environment[3]) == "SLURM_NTASKS_PER_NODE=4");
+}
+
 TEST_CASE("a dry run says everything") {
   const Site site;
   Job job;

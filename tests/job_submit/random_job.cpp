@@ -100,6 +100,8 @@ void RandomJobs::arrays(job_desc_msg_t& job) {
   const std::uint32_t many = below(500) == 0 ? 3000 : below(6);
   for (std::uint32_t i = 0; i < many; ++i) environment.push_back(garbage(40));
   if (below(4) == 0) environment.push_back("SPHASE_EXPLAIN=1");
+  if (below(4) == 0) environment.push_back("SLURM_NTASKS=" + std::to_string(number()));
+  if (below(8) == 0) environment.push_back("SLURM_NTASKS=" + garbage(5));
   if (below(8) == 0) environment.push_back("SPHASE_PLAN=" + garbage(40));
   if (below(4) != 0) {
     job.environment = slurm_array(environment);

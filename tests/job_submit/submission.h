@@ -21,6 +21,7 @@ inline sphase_request plain_batch() {
   request.batch = 1;
   request.nodes_min = request.nodes_max = 4;
   request.tasks = request.tasks_per_node = request.cpus_per_task = SPHASE_UNSET;
+  request.cpus_per_node_min = request.env_tasks = SPHASE_UNSET;
   request.cpus_min = 4;
   request.time_limit = SPHASE_UNSET;
   request.memory_mib = 8192;

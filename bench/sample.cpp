@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -126,5 +127,10 @@ int run(bool quick) {
 }  // namespace sphase
 
 int main(int argc, char** argv) {
-  return sphase::run(argc > 1 && std::strcmp(argv[1], "--quick") == 0);
+  try {
+    return sphase::run(argc > 1 && std::strcmp(argv[1], "--quick") == 0);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench sample: %s\n", error.what());
+    return 1;
+  }
 }

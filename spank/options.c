@@ -108,7 +108,7 @@ int sphase_job_options_parse(const char* text, struct sphase_job_options* out, c
              "--phase-telemetry: the value is longer than 511 characters; " RIGHT_FORM);
     return -1;
   }
-  strcpy(copy, text);
+  memcpy(copy, text, strlen(text) + 1);
   while (rest != NULL) {
     char* pair = strsep(&rest, ",");
     char* value = strchr(pair, '=');
@@ -130,14 +130,15 @@ void sphase_site_options_default(struct sphase_site_options* out) {
   memset(out, 0, sizeof(*out));
   out->period_ms = kPeriodDefaultMs;
   out->max_bytes = (int64_t)kMaxBytesDefaultMiB << 20;
-  strcpy(out->node_db, "/var/spool/sphase/%n/node.db");
-  strcpy(out->run_dir, "/run/sphase");
-  strcpy(out->recorder, "/usr/libexec/sphase/sphase-recorder");
+  snprintf(out->node_db, sizeof(out->node_db), "%s", "/var/spool/sphase/%n/node.db");
+  snprintf(out->run_dir, sizeof(out->run_dir), "%s", "/run/sphase");
+  snprintf(out->recorder, sizeof(out->recorder), "%s", "/usr/libexec/sphase/sphase-recorder");
 }
 
 static int copy_path(const char* value, char* out, size_t size) {
-  if (value[0] != '/' || strlen(value) >= size) return -1;
-  strcpy(out, value);
+  const size_t length = strlen(value);
+  if (value[0] != '/' || length >= size) return -1;
+  memcpy(out, value, length + 1);
   return 0;
 }
 

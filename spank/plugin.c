@@ -32,7 +32,8 @@ static struct spank_option telemetry_option = {
     .cb = option_given,
 };
 
-/* For job_submit/phase_resize, which finds the value in the job's request. Here it is only checked. */
+/* For job_submit/phase_resize, which finds the value in the job's request. Here it is only checked.
+ */
 static int resize_given(int val, const char* value, int remote) {
   (void)val;
   return remote ? 0 : sphase_local_resize(value);

@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <thread>
 
@@ -183,5 +184,10 @@ int record() {
 int main(int argc, char**) {
   if (argc > 1) return sphase::usage();
   sphase::reset_process();
-  return sphase::record();
+  try {
+    return sphase::record();
+  } catch (const std::exception& error) {  // out of memory, or a bug
+    std::fprintf(stderr, "sphase: recorder: %s\n", error.what());
+    return 1;
+  }
 }

@@ -55,7 +55,9 @@ std::vector<int> ProcTree::pids() {
     const std::string pid = std::to_string(found[i]);
     // The main thread's list: a child belongs to the thread that made it, and most programs fork
     // there; the kernel re-parents to the main thread when another one ends.
-    const auto text = read_file(proc_ + "/" + pid + "/task/" + pid + "/children");
+    std::string list = proc_;
+    list.append("/").append(pid).append("/task/").append(pid).append("/children");
+    const auto text = read_file(list);
     std::string_view rest = text ? std::string_view(*text) : std::string_view();
     while (const auto child = parse_number(rest)) {
       found.push_back(static_cast<int>(*child));

@@ -125,8 +125,9 @@ std::optional<std::uint32_t> Sampler::task_by_ancestry(int pid) const {
 std::optional<std::uint32_t> Sampler::task_of_pid(int pid) {
   if (const auto task = task_by_ancestry(pid)) return task;
   if (tasks_.size() == 1) return tasks_.begin()->first;
-  for (auto& [id, task] : tasks_) {
-    const std::vector<int> members = task.processes->pids();
+  for (auto& entry : tasks_) {
+    const std::uint32_t id = entry.first;
+    const std::vector<int> members = entry.second.processes->pids();
     // A group that several tasks share says nothing about which one it is.
     const bool shared = std::any_of(tasks_.begin(), tasks_.end(), [&](const auto& other) {
       return other.first != id && std::count(members.begin(), members.end(), other.second.pid) > 0;

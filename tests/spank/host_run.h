@@ -39,14 +39,14 @@ class HostPlace {
     return query->text(0);
   }
   std::string script(const std::string& body) {
-    const std::string path = folder_.write("fake-recorder", "#!/bin/sh\n" + body + "\n");
+    std::string path = folder_.write("fake-recorder", "#!/bin/sh\n" + body + "\n");
     chmod(path.c_str(), 0755);
     return path;
   }
   std::vector<std::string> words(const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {SPHASE_TEST_HOST, "plugin=" SPHASE_TEST_PLUGIN,
-                                    "arg:run_dir=" + run_dir, "arg:node_db=" + node_db,
-                                    "arg:recorder=" + recorder};
+    const std::string plugin = "plugin=" SPHASE_TEST_PLUGIN;
+    std::vector<std::string> all = {SPHASE_TEST_HOST, plugin, "arg:run_dir=" + run_dir,
+                                    "arg:node_db=" + node_db, "arg:recorder=" + recorder};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -86,6 +86,7 @@ class Host {
       dup2(ends[1], 2);
       setenv("LD_BIND_NOW", "1", 1);
       std::vector<char*> argv;
+      argv.reserve(words.size() + 1);
       for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
       argv.push_back(nullptr);
       execv(argv[0], argv.data());

@@ -278,6 +278,7 @@ TEST_CASE("two hundred programs that come at once are all welcome") {
 TEST_CASE("silent peers beyond a limit are closed at once, and do not pile up") {
   Served served;
   std::vector<Fd> silent;
+  silent.reserve(AppSocket::kMostWaiting + 50);
   for (int i = 0; i < AppSocket::kMostWaiting + 50; ++i)
     silent.push_back(connect_to(served.path()));
   int closed = 0;

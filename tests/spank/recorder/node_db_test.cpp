@@ -235,6 +235,7 @@ TEST_CASE("eight processes that open at once all get the same good file") {
   const TempFolder folder;
   const std::string path = folder / "n/node.db";
   std::vector<pid_t> children;
+  children.reserve(8);
   for (int i = 0; i < 8; ++i) {
     children.push_back(start_child([&, i] {
       auto opened = open_node_db(path, kCap);

@@ -81,8 +81,8 @@ class Step {
   /// Everything there is so far.
   void take() {
     auto [batch, now] = session.take();
-    for (auto& row : batch.tasks) tasks.push_back(std::move(row));
-    for (auto& row : batch.samples) samples.push_back(std::move(row));
+    for (const auto& row : batch.tasks) tasks.push_back(row);
+    for (const auto& row : batch.samples) samples.push_back(row);
     for (auto& row : batch.phases) phases.push_back(std::move(row));
     for (auto& row : batch.values) values.push_back(std::move(row));
     for (auto& row : batch.attributes) attributes.push_back(std::move(row));

@@ -1,19 +1,28 @@
-// sphase-collector: brings node databases and the scheduler's records into cluster.db.
+// sphase-collector: brings node databases and the scheduler's records into cluster.db, and learns
+// from it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "collector/learn_command.h"
 #include "collector/merge_command.h"
+#include "collector/watch_command.h"
 
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app{"Brings what the nodes recorded, and what Slurm knows, into one database.",
-               "sphase-collector"};
+  CLI::App app{
+      "Brings what the nodes recorded, and what Slurm knows, into one database, and\n"
+      "learns from it what jobs need.",
+      "sphase-collector"};
   app.set_version_flag("--version", "sphase-collector " SPHASE_VERSION);
   app.require_subcommand(1);
-  app.footer("Example:\n  sphase-collector merge /var/spool/sphase --db cluster.db");
+  app.footer(
+      "Example:\n  sphase-collector merge /var/spool/sphase --db cluster.db\n"
+      "  sphase-collector watch /var/spool/sphase --interval 60s");
   int code = 0;
   sphase::add_merge(app, code);
+  sphase::add_learn(app, code);
+  sphase::add_watch(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

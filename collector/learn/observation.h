@@ -43,9 +43,25 @@ struct ObservedJob {
   std::vector<Observation> phases;  // the whole job first
 };
 
-/// What can be learned from a start that has ended; nullopt while it runs, or where no profile is
-/// known. A node counts as used in a phase if it did at least 1/50 of the CPU time of the busiest
-/// node there or held at least a fifth of its memory, so that a daemon's stray work does not count.
+/// Which profile a start belongs to.
+struct ProfileOfStart {
+  std::string profile;
+  Maybe nodes_asked;
+};
+
+/// From the audit line in AdminComment, unless it names another user's; else from profile=NAME of a
+/// run. The number of nodes: what the audit line says, else what the scheduler's record does.
+/// nullopt: neither names a profile.
+std::optional<ProfileOfStart> profile_of(const Timeline& timeline);
+
+/// What can be learned from a start that has ended; nullopt while it runs, or if it never began. A
+/// node counts as used in a phase if it did at least 1/50 of the CPU time of the busiest node there
+/// or held at least a fifth of the memory of the one that held most, so that a daemon's stray work
+/// does not count. Phases are those of the top level: marked in the job script, and by the tasks of
+/// its steps, where one path in several steps is one phase.
+///
+/// A kill for memory and a reached time limit flag the whole job and the phases that nobody ended;
+/// one that had ended before is as good as any. A failure flags all of them.
 std::optional<ObservedJob> observe(const Timeline& timeline, const std::string& profile,
                                    const Maybe& nodes_asked);
 

@@ -164,7 +164,10 @@ CREATE TRIGGER run_new AFTER INSERT ON run BEGIN
   INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
     SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;
-CREATE TRIGGER run_news AFTER UPDATE ON run BEGIN
+-- A run without an end is written again by each merge, also one whose recorder is long gone.
+CREATE TRIGGER run_news AFTER UPDATE ON run
+WHEN new.last_ns IS NOT old.last_ns OR new.end_ns IS NOT old.end_ns
+  OR new.profile IS NOT old.profile BEGIN
   INSERT INTO learn_queue SELECT new.cluster, new.job_id WHERE NOT EXISTS (
     SELECT 1 FROM learn_queue WHERE cluster = new.cluster AND job_id = new.job_id);
 END;

@@ -1,0 +1,11 @@
+// `sphase-collector learn`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace sphase {
+
+/// Adds the subcommand; its callback does the work and leaves the exit code in `code`.
+void add_learn(CLI::App& app, int& code);
+
+}  // namespace sphase

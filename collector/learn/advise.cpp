@@ -54,9 +54,11 @@ struct History {
   std::vector<TimePoint> points;  // of those whose duration counts
 };
 
-void add(const Observation& observation, bool good_run, History& history) {
+/// A phase that had ended before its job was killed or reached its limit bears no flag of that, and
+/// is as good as any.
+void add(const Observation& observation, History& history) {
   history.all.push_back(observation);
-  if (good_run && good(observation)) {
+  if (good(observation)) {
     history.points.push_back({static_cast<double>(size_of(observation)), observation.duration_s});
   }
 }
@@ -64,7 +66,7 @@ void add(const Observation& observation, bool good_run, History& history) {
 History history_of_job(Runs runs) {
   History history;
   for (const auto& run : runs) {
-    if (const Observation* job = whole(run)) add(*job, good(run), history);
+    if (const Observation* job = whole(run)) add(*job, history);
   }
   return history;
 }
@@ -95,7 +97,7 @@ std::vector<History> histories_of_phases(Runs runs) {
   for (const auto& run : runs) {
     for (const auto& observation : run.phases) {
       const auto found = index.find(observation.path);
-      if (found != index.end()) add(observation, good(run), histories[found->second]);
+      if (found != index.end()) add(observation, histories[found->second]);
     }
   }
   return histories;

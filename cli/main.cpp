@@ -1,10 +1,13 @@
-// sphase: marks phases in a job script, and reports what they used.
+// sphase: marks phases in a job script, reports what they used, and what was learned of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string_view>
 
+#include "cli/advice.h"
 #include "cli/mark.h"
+#include "cli/profile.h"
 #include "cli/report.h"
+#include "cli/why.h"
 
 namespace {
 
@@ -17,16 +20,23 @@ constexpr const char* kFooter =
     "  begin, end, value, attr, run\n\n"
     "Example:\n"
     "  sphase run solve -- srun ./solver      # in the job script\n"
-    "  sphase report 1234                     # afterwards";
+    "  sphase report 1234                     # afterwards\n"
+    "  sphase advice solver                   # after some runs with profile=solver";
 
 int run(int argc, char** argv) {
-  CLI::App app{"What each phase of a Slurm job asked for, got, and used.", "sphase"};
+  CLI::App app{
+      "What each phase of a Slurm job asked for, got, and used, and what it should ask for.",
+      "sphase"};
   app.set_version_flag("--version", "sphase " SPHASE_VERSION);
   app.require_subcommand(1);
   app.footer(kFooter);
   int code = 0;
   sphase::add_report(app, code);
   sphase::add_jobs(app, code);
+  sphase::add_advice(app, code);
+  sphase::add_plan(app, code);
+  sphase::add_why(app, code);
+  sphase::add_profile(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

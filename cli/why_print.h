@@ -1,0 +1,29 @@
+// Why a job has the sizes it has: what the job_submit plugin did with it, in words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/learn/audit.h"
+#include "collector/learn/observation.h"
+#include "collector/timeline.h"
+
+namespace sphase {
+
+struct WhyFacts {
+  JobFacts job;
+  std::optional<Audit> audit;     // nullopt: the plugin left no line
+  std::vector<ObservedJob> runs;  // of the profile that ended before the advice was made
+};
+
+/// One sentence: why there is no audit line, as far as can be told.
+std::string why_no_audit(const JobFacts& job);
+
+/// For people: at most 100 columns. Needs an audit line.
+std::string why_text(const WhyFacts& facts);
+
+/// One object; null = not known or not set.
+std::string why_json(const WhyFacts& facts);
+
+}  // namespace sphase

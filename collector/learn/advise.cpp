@@ -179,6 +179,7 @@ std::vector<PhaseAdvice> advise_phases(Runs runs, const SiteConfig& config,
 void keep_longest(std::vector<PhaseAdvice>& phases) {
   if (phases.size() <= kAdvicePhasesMost) return;
   std::vector<double> times;
+  times.reserve(phases.size());
   for (const auto& phase : phases) times.push_back(phase.best.time.expected);
   const auto last = times.begin() + kAdvicePhasesMost - 1;
   std::nth_element(times.begin(), last, times.end(), std::greater<>());
@@ -214,9 +215,10 @@ std::vector<std::int64_t> sizes_of_job(const History& history, const TimeModel& 
   return sizes_between(limits.nodes_least, limits.nodes_least);
 }
 
-/// The longest good run with margin; after a run that reached its limit at least half as much
-/// again. 0 = nothing is known.
-std::int64_t time_limit(const History& history, const PhaseAdvice& job, const SiteConfig& config,
+/// The longest good run with margin (T(n) is convex, so that no size between those seen takes
+/// longer than both ends); after a run that reached its limit at least half as much again. 0 =
+/// nothing is known.
+std::int64_t time_limit(const History& history, const SiteConfig& config,
                         const PartitionLimits& limits) {
   double longest = 0, limit = 0;
   for (const auto& observation : history.all) {
@@ -224,8 +226,6 @@ std::int64_t time_limit(const History& history, const PhaseAdvice& job, const Si
     if (good(observation)) longest = std::max(longest, observation.duration_s);
     if (observation.flags & kObservedTimeout) limit = std::max(limit, 1.5 * observation.duration_s);
   }
-  // Fewer nodes than most runs had may take longer than any of them.
-  if (job.model.has_shape()) longest = std::max(longest, job.best.time.expected);
   if (longest > 0) {
     limit = std::max({limit, longest * (1 + config.time_margin_percent / 100.0), longest + 300});
   }
@@ -272,7 +272,7 @@ ProfileAdvice advise_from(Runs runs, const SiteConfig& config, const PartitionLi
            advice.job);
     keep_longest(advice.phases);
     if (advice.job.model.has_shape()) advice.flags |= kAdviceModel;
-    advice.time_limit_s = time_limit(history, advice.job, config, limits);
+    advice.time_limit_s = time_limit(history, config, limits);
   }
   advice.reason = reason_of(advice, counts, history.all, config);
   return advice;

@@ -122,6 +122,7 @@ Solution best_solution(const std::vector<Row>& rows, const std::vector<double>& 
 /// What is minimised.
 std::vector<double> relative_errors(const std::vector<Row>& rows, const Coefficients& terms) {
   std::vector<double> out;
+  out.reserve(rows.size());
   for (const auto& row : rows)
     out.push_back((row.seconds - value_at(terms, row.nodes)) / row.scale);
   return out;
@@ -130,6 +131,7 @@ std::vector<double> relative_errors(const std::vector<Row>& rows, const Coeffici
 /// The same as logarithms, so that bounds made from them are never negative.
 std::vector<double> logarithmic_errors(const std::vector<Row>& rows, const Coefficients& terms) {
   std::vector<double> out;
+  out.reserve(rows.size());
   for (const auto& row : rows) out.push_back(std::log(row.seconds / value_at(terms, row.nodes)));
   return out;
 }
@@ -138,6 +140,7 @@ std::vector<double> logarithmic_errors(const std::vector<Row>& rows, const Coeff
 /// are what they were.
 bool reweight(const std::vector<double>& residual, std::vector<double>& weights) {
   std::vector<double> sizes;
+  sizes.reserve(residual.size());
   for (const double r : residual) sizes.push_back(std::abs(r));
   const double limit = 1.345 * std::max(1.4826 * median(sizes), kSpreadLeast);
   double change = 0;

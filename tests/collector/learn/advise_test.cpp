@@ -144,6 +144,36 @@ TEST_CASE("one kill for memory is enough for memory, and for nothing else") {
   CHECK(packed.head.time_s == 0);
 }
 
+TEST_CASE("a kill among too few good runs is not one of them") {
+  auto runs = repeat(job({}), 2);
+  runs.push_back(job({.peak_mib = 990, .limit_mib = 1000, .flags = kObservedOom}));
+  const auto advice = ask(runs);
+  CHECK(advice.enough);
+  CHECK(advice.job.best.nodes == 0);
+  CHECK(advice.time_limit_s == 0);
+  runs.push_back(job({}));
+  CHECK(ask(runs).job.best.nodes == 1);
+  CHECK(ask(runs).job.memory_bytes == 1504 * kMiB);  // still raised
+  CHECK((ask(runs).flags & kAdviceOom) != 0);
+}
+
+TEST_CASE("without a size, memory is that of the smallest size seen") {
+  const auto advice =
+      ask({job({.used = 4, .limit_mib = 1000, .flags = kObservedOom}),
+           job({.used = 2, .peak_mib = 300, .limit_mib = 400, .flags = kObservedOom})});
+  CHECK(advice.job.memory_bytes == 3008 * kMiB);  // 1000 x 1.5 x 4/2
+}
+
+TEST_CASE("memory needs as many full peaks as the site wants runs") {
+  auto runs = repeat(job({}), 2);
+  runs.push_back(job({.peak_mib = 0}));
+  CHECK(ask(runs).enough);
+  CHECK(ask(runs).job.memory_bytes == 0);
+  CHECK(ask(runs).job.memory_peak_bytes == 1000 * kMiB);
+  runs.push_back(job({}));
+  CHECK(ask(runs).job.memory_bytes == 1200 * kMiB);
+}
+
 TEST_CASE("memory that only some nodes told of is not advised") {
   CHECK(ask(repeat(job({.flags = kObservedPartial}), 5)).job.memory_bytes == 0);
   CHECK(ask(repeat(job({.peak_mib = 0}), 5)).job.memory_bytes == 0);
@@ -253,6 +283,17 @@ TEST_CASE("phases come in the order in which they begin, also those only older r
   for (const auto& phase : advice.phases) paths.push_back(phase.path);
   CHECK(paths == std::vector<std::string>{"read", "warm", "solve", "write"});
   CHECK(advice.phases[1].runs == 1);
+}
+
+TEST_CASE(
+    "a phase that had ended before its job was killed counts, one that was cut short does not") {
+  auto killed = with(with(job({.flags = kObservedOom}), "read", {.seconds = 20}), "solve",
+                     {.seconds = 1, .flags = kObservedOom});
+  auto good = with(with(job({}), "read", {.seconds = 10}), "solve", {.seconds = 50});
+  const auto advice = ask({good, good, good, killed});
+  CHECK(advice.phases[0].runs == 4);
+  CHECK(advice.phases[1].runs == 3);
+  CHECK(advice.phases[1].best.time.expected == 50);
 }
 
 TEST_CASE("the plan holds the longest phases where there are too many, in their order") {

@@ -92,6 +92,12 @@ TEST_CASE("each kill counts until it is three good runs old") {
   CHECK(ask_mib(sooner) == 6000);
 }
 
+TEST_CASE("of several kills the one that calls for most counts") {
+  const auto small = run(0, 1, kObservedOom, 1000), large = run(0, 1, kObservedOom, 4000);
+  CHECK(ask_mib({small, large}) == 6000);
+  CHECK(ask_mib({large, small}) == 6000);
+}
+
 TEST_CASE("the partition's largest node is the most that is asked for") {
   CHECK(ask_mib({run(1000)}, 1, 1100) == 1100);
   CHECK(ask_mib({run(1000)}, 1, 900) == 900);

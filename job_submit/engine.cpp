@@ -66,17 +66,15 @@ bool ConfigSlots::reload(const char* path, const Identity& identity, char* why,
   if (!good) config_[slot] = absent ? SiteConfig() : nothing_allowed();
   current_.store(slot);
   seen_ = identity;
-  const bool news = !good || was_bad_;
-  was_bad_ = !good;
   if (absent) {
     std::snprintf(why, why_size, "there is no %s: the defaults hold (ResizeMode=advise)", path);
-  } else if (good && news) {
-    std::snprintf(why, why_size, "%s: read, and all right again", path);
-  } else if (!good) {
+  } else if (good) {
+    std::snprintf(why, why_size, "%s: read", path);
+  } else {
     const std::size_t used = std::strlen(why);
     std::snprintf(why + used, why_size - used, "; no job is looked at until it is mended");
   }
-  return news;
+  return true;
 }
 
 bool ConfigSlots::refresh(const char* path, std::int64_t now_ns, char* why, std::size_t why_size) {

@@ -31,7 +31,7 @@ class ConfigSlots {
 
   /// Reads the file anew if it has changed: at most one stat() a second, by whichever thread comes
   /// first. Without a file the defaults hold; with a bad one the mode is off for every job. True:
-  /// `why` holds news about the file for the log.
+  /// `why` says for the log that it was read, or what is wrong with it.
   bool refresh(const char* path, std::int64_t now_ns, char* why, std::size_t why_size);
 
   /// The next refresh() looks at once.
@@ -54,8 +54,7 @@ class ConfigSlots {
   std::atomic<unsigned> current_{0};
   std::atomic<std::int64_t> next_look_ns_{0};
   std::atomic_flag looking_ = ATOMIC_FLAG_INIT;
-  Identity seen_;         // guarded by looking_
-  bool was_bad_ = false;  // guarded by looking_
+  Identity seen_;  // guarded by looking_
 };
 
 /// Lets one line through per minute and counts the others.

@@ -201,7 +201,7 @@ TEST_CASE(
         std::string::npos);
   site.conf("MinNodes=2\n");
   CHECK(poll_until([&] { return submit() == 2; }));
-  CHECK(last_log_line().find("all right again") != std::string::npos);
+  CHECK(last_log_line().find("sphase.conf: read") != std::string::npos);
 }
 
 TEST_CASE("without a table, or with a broken one, jobs go on; the log has one line a minute") {

@@ -224,7 +224,8 @@ class Lab:
 
     def set_conf(self, *changes):
         """Changes slurm.conf like `conf`; the daemons see it after their restart."""
-        self.slurm_conf.write_text(lab_setup.merge_conf(self.slurm_conf.read_text(), changes))
+        self._replace(self.slurm_conf,
+                      lab_setup.merge_conf(self.slurm_conf.read_text(), changes))
 
     def slurmd_restart(self, node):
         self._daemons.stop(node)

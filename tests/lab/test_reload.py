@@ -1,0 +1,123 @@
+"""slurmctld while everything about the job_submit plugin changes under it: reconfigured and the
+plugin unloaded and loaded 1000 times, the advice table replaced, cut, deleted, its disk full. It
+accepts every job, never restarts, and does not grow."""
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+from telemetry import TelemetryCase, U1
+
+RELOADS = 1000
+SUBMITTERS = 2
+
+# slurmctld 22.05 drops connections that are open when it reads its configuration anew; it does so
+# without any job_submit plugin too (tried: 300 reconfigurations with job_submit/logging alone).
+CONNECTION_LOST = ("Zero Bytes were transmitted", "Connection reset", "missing socket error",
+                   "Connection refused", "Socket timed out")
+
+
+class Reload(TelemetryCase):
+    lab_name = "reload"
+    lab_nodes = 1
+
+    def setUp(self):
+        self.stop = threading.Event()
+        self.refused = []
+        self.submitted = self.lost = 0
+        self.folder = self.lab.dir / "state-sphase"
+        self.lab.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "none", self.folder],
+                     check=True)
+        self.addCleanup(self.lab.run, ["umount", "--lazy", self.folder], check=True)
+        uid = self.lab.run(["id", "-u", U1], check=True).stdout.strip()
+        self.lines = "".join(f"{uid}/p{i} nodes=1 memory_mib=320 peak_mib=250 time_s=900\n"
+                             for i in range(50))
+
+    @property
+    def table(self):
+        return self.folder / "advice.cdb"
+
+    def slurmctld(self):
+        return self.lab.status()["daemons"]["slurmctld"]["pid"]
+
+    def rss_kib(self):
+        for line in open(f"/proc/{self.slurmctld()}/status", encoding="ascii"):
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise AssertionError("slurmctld has no VmRSS")
+
+    def submit(self):
+        """Dry runs through the whole hook; every tenth is a real job."""
+        while not self.stop.is_set():
+            real = self.submitted % 10 == 0
+            command = ["sbatch", "--hold"] if real else ["sbatch", "--test-only"]
+            done = self.lab.run_as(U1, [*command, "--phase-resize=apply", "--mem=400",
+                                        f"--phase-telemetry=profile=p{self.submitted % 50}"],
+                                   input="#!/bin/bash\nhostname\n")
+            self.submitted += 1
+            if done.rc and any(words in done.stderr for words in CONNECTION_LOST):
+                self.lost += 1
+            elif done.rc:
+                self.refused.append(done.stderr)
+
+    def make_table(self):
+        subprocess.run([self.lab.build / "tests" / "job_submit" / "write_table", self.table],
+                       input=self.lines, text=True, capture_output=True, check=False)
+
+    def torment_table(self):
+        """Replaced, cut in place, deleted, its disk full; in turn."""
+        turn = 0
+        full = self.folder / "full"
+        while not self.stop.is_set():
+            turn += 1
+            with contextlib.suppress(OSError):
+                if turn % 4 == 1:
+                    os.truncate(self.table, turn * 37 % 4096)
+                elif turn % 4 == 2:
+                    self.table.unlink()
+                elif turn % 4 == 3:
+                    full.write_bytes(b"x" * 65536)
+            self.make_table()
+            full.unlink(missing_ok=True)
+            self.make_table()
+            time.sleep(0.005)
+
+    def reload(self, count):
+        """Reconfigures `count` times; every second time with and without the plugin in turn, so that
+        slurmctld unloads and loads it."""
+        for i in range(count):
+            if i % 2 == 0:
+                self.lab.set_conf(f"JobSubmitPlugins=logging{',phase_resize' if i % 4 else ''}")
+            done = self.lab.run(["scontrol", "reconfigure"])
+            self.assertEqual(done.rc, 0, done.stderr)
+            if i % 100 == 99:
+                self.lab.run(["scancel", "--user", U1])
+
+    def test_a_thousand_reloads(self):
+        pid = self.slurmctld()
+        threads = [threading.Thread(target=self.submit) for _ in range(SUBMITTERS)]
+        threads.append(threading.Thread(target=self.torment_table))
+        for thread in threads:
+            thread.start()
+        try:
+            self.reload(RELOADS // 5)
+            warm_kib = self.rss_kib()
+            self.reload(RELOADS - RELOADS // 5)
+        finally:
+            self.stop.set()
+            for thread in threads:
+                thread.join()
+        end_kib = self.rss_kib()
+        print(f"{self.submitted} submissions, {self.lost} connections lost; slurmctld {warm_kib} KiB after {RELOADS // 5} reloads, "
+              f"{end_kib} KiB after {RELOADS}")
+        self.assertEqual(self.refused, [])
+        self.assertGreater(self.submitted - self.lost, 100)
+        self.assertEqual(self.slurmctld(), pid)
+        self.assertLess(end_kib, warm_kib * 1.1 + 2048)
+
+
+if __name__ == "__main__":
+    unittest.main()

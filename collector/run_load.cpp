@@ -1,5 +1,8 @@
 // Runs with their samples and phases: load_runs of timeline_load.h.
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <csignal>
 #include <limits>
 #include <map>
 
@@ -79,34 +82,39 @@ class RunReader {
     auto sample = db.prepare(
         "SELECT time_ns, cpu_time_ns, memory_anon_bytes, memory_shmem_bytes, memory_kernel_bytes,"
         " memory_current_bytes, memory_file_bytes, io_read_bytes, io_write_bytes,"
-        " io_read_call_bytes, io_write_call_bytes FROM sample WHERE run_id = ? ORDER BY time_ns");
+        " io_read_call_bytes, io_write_call_bytes, memory_peak_bytes FROM sample WHERE run_id = ? "
+        "ORDER BY time_ns");
     auto phase = db.prepare(
         "SELECT scope, task, path, number, depth, count, begin_ns, end_ns, wall_ns, cpu_time_ns,"
         " cpu_resolution_ns, memory_peak_bytes, edge_lag_ns, flags FROM phase WHERE run_id = ?");
     auto attribute = db.prepare(
         "SELECT path, key, value FROM attribute WHERE run_id = ? ORDER BY task, path, key");
-    for (const auto* statement : {&run, &sample, &phase, &attribute}) {
+    auto task = db.prepare("SELECT exit_status FROM task WHERE run_id = ?");
+    for (const auto* statement : {&run, &sample, &phase, &attribute, &task}) {
       if (!*statement) return Error{statement->error()};
     }
-    return RunReader(std::move(*run), std::move(*sample), std::move(*phase), std::move(*attribute));
+    return RunReader(std::move(*run), std::move(*sample), std::move(*phase), std::move(*attribute),
+                     std::move(*task));
   }
 
   Result<Run> read(std::int64_t run_id);
   Status read_inside(Run& run);
 
  private:
-  RunReader(Statement run, Statement sample, Statement phase, Statement attribute)
+  RunReader(Statement run, Statement sample, Statement phase, Statement attribute, Statement task)
       : run_(std::move(run)),
         sample_(std::move(sample)),
         phase_(std::move(phase)),
-        attribute_(std::move(attribute)) {}
+        attribute_(std::move(attribute)),
+        task_(std::move(task)) {}
 
   void read_counts(Run& run);
   Status read_samples(Run& run);
   Status read_phases(Run& run);
   Status read_attributes(Run& run);
+  Status read_tasks(Run& run);
 
-  Statement run_, sample_, phase_, attribute_;
+  Statement run_, sample_, phase_, attribute_, task_;
 };
 
 Result<Run> RunReader::read(std::int64_t run_id) {
@@ -165,6 +173,7 @@ Status RunReader::read_samples(Run& run) {
     sample.io_write_bytes = sample_.maybe_integer(8);
     sample.io_read_call_bytes = sample_.maybe_integer(9);
     sample.io_write_call_bytes = sample_.maybe_integer(10);
+    run.memory_high_bytes = std::max(run.memory_high_bytes, sample_.maybe_integer(11));
     samples.push_back(sample);
   }
   run.samples = SampleSeries(std::move(samples));
@@ -209,9 +218,28 @@ Status RunReader::read_attributes(Run& run) {
   return attribute_.status();
 }
 
+/// The signal that ended a process, also as a shell around it reports it (128 + signal); else 0.
+int signal_of(std::int64_t wait_status) {
+  const int status = static_cast<int>(wait_status);
+  if (WIFSIGNALED(status)) return WTERMSIG(status);
+  return WIFEXITED(status) && WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128 : 0;
+}
+
+Status RunReader::read_tasks(Run& run) {
+  task_.bind(1, run.run_id);
+  while (task_.step()) {
+    const int signal = signal_of(task_.integer(0));  // NULL (it still runs) reads as 0
+    run.killed = run.killed || signal == SIGKILL;
+    run.crashed = run.crashed || signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS ||
+                  signal == SIGFPE || signal == SIGILL;
+  }
+  return task_.status();
+}
+
 Status RunReader::read_inside(Run& run) {
   if (auto done = read_samples(run); !done) return done;
   if (auto done = read_phases(run); !done) return done;
+  if (auto done = read_tasks(run); !done) return done;
   return read_attributes(run);
 }
 

@@ -30,7 +30,7 @@ struct JobFacts {
   Maybe requested_nodes, requested_cpus;
   MaybeText requested_memory;
   MaybeText admin_comment;  // holds the audit line of job_submit/phase_resize: learn/audit.h
-  MaybeText source;  // 'slurmctld', 'slurmdbd', both; nullopt: neither knew it
+  MaybeText source;         // 'slurmctld', 'slurmdbd', both; nullopt: neither knew it
   Maybe seen_ns;
 };
 
@@ -77,6 +77,9 @@ struct Run {
   MaybeText end_reason, profile, sphase_version, slurm_version;
   std::int64_t markers = 0, markers_dropped = 0, markers_invalid = 0, samples_dropped = 0;
   Maybe edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes;
+  Maybe memory_high_bytes;  // the kernel's high-water mark; page cache too
+  bool killed = false;      // a task was ended by SIGKILL
+  bool crashed = false;     // … by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL
   SampleSeries samples;
   std::vector<PhaseMark> phases;                                // by begin
   std::vector<std::pair<std::string, std::string>> attributes;  // "path/key", value

@@ -60,8 +60,13 @@ std::optional<ProfileOfStart> profile_of(const Timeline& timeline);
 /// does not count. Phases are those of the top level: marked in the job script, and by the tasks of
 /// its steps, where one path in several steps is one phase.
 ///
+/// A job whose step was killed for memory counts as killed even if its script went on and ended
+/// well: the step's own exit status and the kernel's high-water mark tell. One of whose tasks
+/// crashed counts as failed.
+///
 /// A kill for memory and a reached time limit flag the whole job and the phases that nobody ended;
-/// one that had ended before is as good as any. A failure flags all of them.
+/// (or in which the step was killed); one that had ended before is as good as any. A failure flags
+/// all of them.
 std::optional<ObservedJob> observe(const Timeline& timeline, const std::string& profile,
                                    const Maybe& nodes_asked);
 

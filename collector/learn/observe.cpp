@@ -18,6 +18,8 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr double kCpuShareLeast = 1.0 / 50, kMemoryShareLeast = 1.0 / 5;
 /// Of a phase with more instances the longest ones are searched for the busiest half second.
 constexpr std::size_t kIntervalsSearched = 256;
+/// A step that was killed when it had used so much of its memory was killed for it.
+constexpr double kOomShareLeast = 0.9;
 /// What shows that a row's phase was cut off rather than ended.
 constexpr std::uint32_t kCutOff = kUnclosed | kRecorderLost | kOpen;
 
@@ -216,14 +218,57 @@ Maybe widest_step(const Timeline& timeline) {
   return most;
 }
 
-/// How the job ended, as flags. Without a record nobody knows.
-std::uint32_t end_flags(const JobFacts& job) {
+/// Slurm calls a job COMPLETED if its script ended well, whatever became of the steps. The
+/// high-water mark holds page cache too, but the kernel drops that before it kills.
+bool killed_for_memory(const Run& run) {
+  const Maybe limit = run.step_memory_bytes ? run.step_memory_bytes : run.job_memory_bytes;
+  if (!run.killed || !limit || !run.memory_high_bytes) return false;
+  return static_cast<double>(*run.memory_high_bytes) >=
+         kOomShareLeast * static_cast<double>(*limit);
+}
+
+bool any_run(const Timeline& timeline, bool (*is)(const Run&)) {
+  return std::any_of(timeline.runs.begin(), timeline.runs.end(), is);
+}
+
+/// How the job ended, as flags. Without a record only its steps tell.
+std::uint32_t end_flags(const Timeline& timeline) {
+  const JobFacts& job = timeline.job;
   const std::string state = job.state.value_or("");
   if (state == "OUT_OF_MEMORY") return kObservedOom;
   if (state == "TIMEOUT") return kObservedTimeout;
+  // A person, or a later job, may have ended it when its page cache had filled its memory.
+  const bool stopped = state == "CANCELLED" || state == "PREEMPTED";
+  if (!stopped && any_run(timeline, killed_for_memory)) return kObservedOom;
+  if (any_run(timeline, [](const Run& run) { return run.crashed; })) return kObservedFailed;
   const bool well = state.empty() || state == "COMPLETED" || state == "COMPLETING";
   if (well && job.exit_code.value_or(0) == 0) return 0;
   return kObservedFailed;
+}
+
+/// A run that was killed for memory while the phase was open, or nullptr.
+const Run* killed_in(const Timeline& timeline, const UsageRow& row) {
+  for (const auto& run : timeline.runs) {
+    const bool in = run.end_ns >= row.begin_ns && run.begin_ns <= row.end_ns &&
+                    (run.end_ns <= row.end_ns || (row.flags & kCutOff));
+    if (in && killed_for_memory(run)) return &run;
+  }
+  return nullptr;
+}
+
+/// Sets how the job ended, where that concerns the phase (or the job itself).
+void set_end(Observation& seen, const Timeline& timeline, const UsageRow& row, bool whole) {
+  const std::uint32_t end = end_flags(timeline);
+  const Run* killed = end & kObservedOom ? killed_in(timeline, row) : nullptr;
+  if (whole || (row.flags & kCutOff) || killed != nullptr) seen.flags |= end;
+  seen.flags |= end & kObservedFailed;
+  // Samples come each second: what was allocated just before the kill is in the mark alone.
+  if (killed != nullptr) {
+    seen.memory_peak_bytes = std::max(seen.memory_peak_bytes, killed->memory_high_bytes);
+    const Maybe limit =
+        killed->step_memory_bytes ? killed->step_memory_bytes : killed->job_memory_bytes;
+    if (limit) seen.memory_limit_bytes = limit;
+  }
 }
 
 Observation observe_job(const Timeline& timeline, const UsageRow& row, const Curves& curves) {
@@ -237,7 +282,7 @@ Observation observe_job(const Timeline& timeline, const UsageRow& row, const Cur
   seen.duration_s =
       static_cast<double>(std::max<std::int64_t>(0, open_ns - suspended_ns)) / kSecond;
   seen.cpus_busy = cpus_busy(row.nodes, {{row.begin_ns, row.end_ns}}, seen.duration_s, curves);
-  seen.flags |= end_flags(timeline.job);
+  set_end(seen, timeline, row, true);
   return seen;
 }
 
@@ -247,20 +292,20 @@ Observation observe_path(const Timeline& timeline, const PathParts& parts, const
   const auto united = unite(parts.intervals);
   seen.duration_s = static_cast<double>(total_length(united) + parts.folded_ns) / kSecond;
   seen.cpus_busy = cpus_busy(parts.row.nodes, united, seen.duration_s, curves);
-  const std::uint32_t end = end_flags(timeline.job);
-  if (parts.row.flags & kCutOff) seen.flags |= end;
-  seen.flags |= end & kObservedFailed;
+  set_end(seen, timeline, parts.row, false);
   return seen;
 }
 
 std::vector<Observation> observe_paths(const Timeline& timeline, const Curves& curves) {
   const Paths paths = collect_paths(timeline);
   std::vector<const PathParts*> order;
+  order.reserve(paths.size());
   for (const auto& [path, parts] : paths) order.push_back(&parts);
   std::stable_sort(order.begin(), order.end(), [](const PathParts* a, const PathParts* b) {
     return a->row.begin_ns < b->row.begin_ns;
   });
   std::vector<Observation> seen;
+  seen.reserve(order.size());
   for (const auto* parts : order) seen.push_back(observe_path(timeline, *parts, curves));
   return seen;
 }

@@ -215,6 +215,67 @@ TEST_CASE("how a job ended flags it, and the phase that was open then") {
   }
 }
 
+namespace {
+
+void add_task(Database& db, std::int64_t run, int exit_status) {
+  run_sql(db, "INSERT INTO task(run_id, task, exit_status) VALUES(" + std::to_string(run) + ",0," +
+                  std::to_string(exit_status) + ")");
+}
+
+/// A job that ended well, with a step of two seconds in the script's phase "solve"; the kernel's
+/// mark of the step is at `high` MiB of 1000.
+void add_killed_step(ClusterFixture& cluster, int exit_status, std::int64_t high_mib,
+                     const std::string& state = "COMPLETED") {
+  add_job(cluster.db(), {.state = state});
+  add_allocation(cluster.db(), {}, {"n1"}, 0, 10);
+  const auto script = add_run(cluster.db(), {.step = "batch"});
+  const auto step = add_run(cluster.db(), {.begin_s = 4, .end_s = 6});
+  add_samples(cluster.db(), script, 0, 10, 0, kMiB);
+  add_samples(cluster.db(), step, 4, 6, 1, 10 * kMiB);
+  run_sql(cluster.db(), "UPDATE sample SET memory_peak_bytes = " + std::to_string(high_mib * kMiB) +
+                            " WHERE run_id = 2");
+  add_phase(cluster.db(), script,
+            {.path = "prep", .begin_s = 1, .end_s = 3, .cpu_s = 0, .scope = "shell"});
+  add_phase(cluster.db(), script,
+            {.path = "solve", .begin_s = 3, .end_s = 7, .cpu_s = 0, .scope = "shell"});
+  add_task(cluster.db(), step, exit_status);
+}
+
+}  // namespace
+
+TEST_CASE("a step that was killed for memory counts, though its script went on and ended well") {
+  for (const int exit_status : {9, 137 << 8}) {  // by itself, and under a shell
+    ClusterFixture cluster;
+    add_killed_step(cluster, exit_status, 960);
+    const auto job = observe_only(cluster);
+    CHECK(job.phases.front().flags == kObservedOom);
+    CHECK(job.phases.front().memory_peak_bytes == 960 * kMiB);
+    CHECK(phase_named(job, "solve").flags == kObservedOom);
+    CHECK(phase_named(job, "solve").memory_peak_bytes == 960 * kMiB);
+    CHECK(phase_named(job, "solve").memory_limit_bytes == 1000 * kMiB);
+    CHECK(phase_named(job, "prep").flags == 0);
+    CHECK(phase_named(job, "prep").memory_peak_bytes < 100 * kMiB);
+  }
+}
+
+TEST_CASE("a kill far from the limit, or by a person, was not for memory") {
+  ClusterFixture cluster;
+  add_killed_step(cluster, 9, 500);
+  CHECK(observe_only(cluster).phases.front().flags == 0);
+  ClusterFixture cancelled;
+  add_killed_step(cancelled, 9, 960, "CANCELLED");
+  CHECK(observe_only(cancelled).phases.front().flags == kObservedFailed);
+}
+
+TEST_CASE("a task that crashed makes the job a failed one; one that was told to end does not") {
+  ClusterFixture crashed;
+  add_killed_step(crashed, 11, 500);
+  CHECK(observe_only(crashed).phases.front().flags == kObservedFailed);
+  ClusterFixture told;
+  add_killed_step(told, 15, 960);
+  CHECK(observe_only(told).phases.front().flags == 0);
+}
+
 TEST_CASE("an exit code is a failure, whatever the state says") {
   ClusterFixture cluster;
   add_two_nodes(cluster, 2);

@@ -4,10 +4,12 @@ accepts every job, never restarts, and does not grow."""
 
 import contextlib
 import os
+import re
 import subprocess
 import threading
 import time
 import unittest
+from pathlib import Path
 
 from telemetry import TelemetryCase, U1
 
@@ -44,24 +46,23 @@ class Reload(TelemetryCase):
         return self.lab.status()["daemons"]["slurmctld"]["pid"]
 
     def rss_kib(self):
-        for line in open(f"/proc/{self.slurmctld()}/status", encoding="ascii"):
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-        raise AssertionError("slurmctld has no VmRSS")
+        status = Path(f"/proc/{self.slurmctld()}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
 
-    def submit(self):
+    def submit(self, *how):
+        done = self.lab.run_as(U1, ["sbatch", *how, "--phase-resize=apply", "--mem=400",
+                                    f"--phase-telemetry=profile=p{self.submitted % 50}"],
+                               input="#!/bin/bash\nhostname\n")
+        self.submitted += 1
+        if done.rc and any(words in done.stderr for words in CONNECTION_LOST):
+            self.lost += 1
+        elif done.rc:
+            self.refused.append(done.stderr)
+
+    def keep_submitting(self):
         """Dry runs through the whole hook; every tenth is a real job."""
         while not self.stop.is_set():
-            real = self.submitted % 10 == 0
-            command = ["sbatch", "--hold"] if real else ["sbatch", "--test-only"]
-            done = self.lab.run_as(U1, [*command, "--phase-resize=apply", "--mem=400",
-                                        f"--phase-telemetry=profile=p{self.submitted % 50}"],
-                                   input="#!/bin/bash\nhostname\n")
-            self.submitted += 1
-            if done.rc and any(words in done.stderr for words in CONNECTION_LOST):
-                self.lost += 1
-            elif done.rc:
-                self.refused.append(done.stderr)
+            self.submit("--hold" if self.submitted % 10 == 0 else "--test-only")
 
     def make_table(self):
         subprocess.run([self.lab.build / "tests" / "job_submit" / "write_table", self.table],
@@ -98,7 +99,7 @@ class Reload(TelemetryCase):
 
     def test_a_thousand_reloads(self):
         pid = self.slurmctld()
-        threads = [threading.Thread(target=self.submit) for _ in range(SUBMITTERS)]
+        threads = [threading.Thread(target=self.keep_submitting) for _ in range(SUBMITTERS)]
         threads.append(threading.Thread(target=self.torment_table))
         for thread in threads:
             thread.start()
@@ -111,12 +112,17 @@ class Reload(TelemetryCase):
             for thread in threads:
                 thread.join()
         end_kib = self.rss_kib()
+        for _ in range(300):
+            self.submit("--test-only")
+        quiet_kib = self.rss_kib()
         print(f"{self.submitted} submissions, {self.lost} connections lost; slurmctld {warm_kib} KiB after {RELOADS // 5} reloads, "
-              f"{end_kib} KiB after {RELOADS}")
+              f"{end_kib} KiB after {RELOADS}, {quiet_kib} KiB after 300 submissions more")
         self.assertEqual(self.refused, [])
         self.assertGreater(self.submitted - self.lost, 100)
         self.assertEqual(self.slurmctld(), pid)
-        self.assertLess(end_kib, warm_kib * 1.1 + 2048)
+        # slurmctld itself grows by 2.7 MiB in this (18.1 to 20.8 MiB with other plugins), jobs and all.
+        self.assertLess(end_kib, warm_kib + 8192)
+        self.assertLess(quiet_kib, end_kib + 512)
 
 
 if __name__ == "__main__":

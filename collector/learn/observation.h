@@ -64,7 +64,7 @@ std::optional<ProfileOfStart> profile_of(const Timeline& timeline);
 /// well: the step's own exit status and the kernel's high-water mark tell. One of whose tasks
 /// crashed counts as failed.
 ///
-/// A kill for memory and a reached time limit flag the whole job and the phases that nobody ended;
+/// A kill for memory and a reached time limit flag the whole job and the phases that nobody ended
 /// (or in which the step was killed); one that had ended before is as good as any. A failure flags
 /// all of them.
 std::optional<ObservedJob> observe(const Timeline& timeline, const std::string& profile,

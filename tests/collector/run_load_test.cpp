@@ -129,3 +129,36 @@ TEST_CASE("after a recorder was lost its step's node is neither used nor idle") 
   CHECK((step.flags & kRecorderLost) != 0);
   CHECK((step.flags & kCrossed) == 0);
 }
+
+TEST_CASE("how the tasks of a run were ended is known, also from a shell around them") {
+  struct Row {
+    const char* exit_status;  // wait status
+    bool killed, crashed;
+  };
+  for (const Row& row : {Row{"0", false, false}, Row{"256", false, false}, Row{"9", true, false},
+                         Row{"35072", true, false},                        // exit code 137
+                         Row{"11", false, true}, Row{"139", false, true},  // with a core
+                         Row{"34304", false, true},                        // exit code 134
+                         Row{"15", false, false}, Row{"NULL", false, false}}) {
+    INFO(row.exit_status);
+    ClusterFixture cluster;
+    add_run(cluster.db(), {});
+    run_sql(cluster.db(), "INSERT INTO task(run_id, task, exit_status) VALUES(1, 0, 0), (1, 1, " +
+                              std::string(row.exit_status) + ")");
+    const auto runs = cluster.load("123").front().runs;
+    REQUIRE(runs.size() == 1);
+    CHECK(runs[0].killed == row.killed);
+    CHECK(runs[0].crashed == row.crashed);
+  }
+}
+
+TEST_CASE("the kernel's high-water mark of a run is its largest one, and unknown without any") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {});
+  add_samples(cluster.db(), run, 0, 3, 1);
+  CHECK_FALSE(cluster.load("123").front().runs[0].memory_high_bytes);
+  run_sql(cluster.db(), "UPDATE sample SET memory_peak_bytes = (time_ns - " +
+                            std::to_string(kStart) + ") / 1000000000 WHERE time_ns > " +
+                            std::to_string(kStart));
+  CHECK(cluster.load("123").front().runs[0].memory_high_bytes == 3);
+}

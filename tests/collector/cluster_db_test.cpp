@@ -26,7 +26,8 @@ void make_version_1(const std::string& path) {
 /// Names and SQL of all tables, columns, indices and triggers, blanks and comments aside.
 std::string shape_of(Database& db) {
   auto row = db.prepare(
-      "SELECT m.type || ' ' || m.name || ' ' || coalesce(group_concat(c.name), '') FROM sqlite_schema"
+      "SELECT m.type || ' ' || m.name || ' ' || coalesce(group_concat(c.name), '') FROM "
+      "sqlite_schema"
       " AS m LEFT JOIN pragma_table_info(m.name) AS c GROUP BY m.name ORDER BY m.name");
   REQUIRE(row);
   std::string shape;

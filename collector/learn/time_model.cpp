@@ -16,6 +16,10 @@ constexpr double kSpreadLeast = 0.01;  // runs that agree better than 1 % do so 
 /// Fits whose relative errors differ by less than this are as good as each other.
 constexpr double kTie = 0.001;
 constexpr int kRounds = 30;
+constexpr double kHuber = 1.345;  // robust standard deviations
+/// Share of the variance of normal errors that Huber's weights leave: E[min(r^2, k|r|)] = 2Φ(k)
+/// - 1.
+constexpr double kWeighted = 0.8214;
 
 bool measured(const TimePoint& point) {
   // Far beyond any cluster and any job: keeps products in range.
@@ -136,13 +140,13 @@ std::vector<double> logarithmic_errors(const std::vector<Row>& rows, const Coeff
   return out;
 }
 
-/// Huber's weights: 1 up to 1.345 robust standard deviations, then falling as 1/|r|. False: they
+/// Huber's weights: 1 up to kHuber robust standard deviations, then falling as 1/|r|. False: they
 /// are what they were.
 bool reweight(const std::vector<double>& residual, std::vector<double>& weights) {
   std::vector<double> sizes;
   sizes.reserve(residual.size());
   for (const double r : residual) sizes.push_back(std::abs(r));
-  const double limit = 1.345 * std::max(1.4826 * median(sizes), kSpreadLeast);
+  const double limit = kHuber * std::max(1.4826 * median(sizes), kSpreadLeast);
   double change = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const double weight = sizes[i] <= limit ? 1 : limit / sizes[i];
@@ -169,6 +173,7 @@ double width_of(const std::vector<double>& residual, const std::vector<double>& 
   const std::size_t freedom = points - static_cast<std::size_t>(terms);
   double sum = 0;
   for (std::size_t i = 0; i < points; ++i) sum += weights[i] * residual[i] * residual[i];
+  sum /= kWeighted;
   const double spread = std::max(std::sqrt(sum / static_cast<double>(freedom)), kSpreadLeast);
   // Of the next run: its own spread, and that of the fit (on average terms/points of the former).
   const double own = std::sqrt(1 + static_cast<double>(terms) / static_cast<double>(points));

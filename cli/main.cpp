@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/advice.h"
+#include "cli/dry_run.h"
 #include "cli/mark.h"
 #include "cli/profile.h"
 #include "cli/report.h"
@@ -36,6 +37,7 @@ int run(int argc, char** argv) {
   sphase::add_advice(app, code);
   sphase::add_plan(app, code);
   sphase::add_why(app, code);
+  sphase::add_dry_run(app, code);
   sphase::add_profile(app, code);
   try {
     app.parse(argc, argv);

@@ -17,9 +17,10 @@ inline constexpr std::uint16_t kAdviceVersion = 1;
 inline constexpr std::size_t kAdvicePhasesMost = 24;
 
 enum AdviceFlag : std::uint32_t {
-  kAdviceOom = 1,      // the last run was killed for memory: memory was raised at once
-  kAdviceTimeout = 2,  // a run reached its time limit: times are lower bounds
-  kAdviceModel = 4,    // nodes come from a model over several sizes, not from idle nodes alone
+  kAdviceOom = 1,            // killed for memory, and too few good runs since: a raise is in force
+  kAdviceTimeout = 2,        // a run reached its time limit: times are lower bounds
+  kAdviceDefaultMemory = 8,  // what was killed had the site's default memory
+  kAdviceModel = 4,  // nodes come from a model over several sizes, not from idle nodes alone
 };
 
 /// One phase of the plan; 0 = not known.

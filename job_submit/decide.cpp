@@ -167,7 +167,9 @@ class Decider {
     std::uint64_t bytes = advice_.head.memory_bytes;
     if (first_phase() != nullptr && bytes != 0) {
       for (std::size_t i = 0; i < advice_.head.phases; ++i) {
-        if (advice_.phase[i].memory_bytes > bytes) bytes = advice_.phase[i].memory_bytes;
+        const std::uint64_t of_phase = advice_.phase[i].memory_bytes;
+        if (of_phase == 0) return;  // one that is not known may need more than all others
+        if (of_phase > bytes) bytes = of_phase;
       }
     }
     need_mib_ = ceil_div(bytes, kMiB);
@@ -236,6 +238,12 @@ class Decider {
     if (to == 0) return leave(Field::kMemory, Why::kCpusUnknown);
     const bool lower = !result.was_unset && to < result.from;
     if (!lower && other_partition()) return leave(Field::kMemory, Why::kOtherPartition);
+    if (after_kill() && (lower || (result.was_unset && !default_was_killed()))) {
+      return leave(Field::kMemory, Why::kAfterKill);
+    }
+    if (result.was_unset && first_phase() == nullptr && too_few_nodes()) {
+      return leave(Field::kMemory, Why::kFewerNodes);
+    }
     if (result.was_unset) return put_memory(to, true);
     if (to == result.from) return leave(Field::kMemory, Why::kFits);
     if (lower && first_phase() == nullptr && too_few_nodes()) {
@@ -244,6 +252,13 @@ class Decider {
     if (lower && is_small(result.from, to)) return leave(Field::kMemory, Why::kSmall);
     put_memory(to, limits_.opt_in & kOptMemory);
   }
+
+  /// All that is known is that less was not enough.
+  bool after_kill() const {
+    return (advice_.head.flags & kAdviceOom) && advice_.head.nodes == 0 &&
+           advice_.head.time_limit_s == 0;
+  }
+  bool default_was_killed() const { return advice_.head.flags & kAdviceDefaultMemory; }
 
   /// On fewer nodes than the advice is for, each may need more memory than was ever seen.
   bool too_few_nodes() const {

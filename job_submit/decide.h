@@ -41,6 +41,7 @@ enum class Why : std::uint8_t {
   kCpusUnknown,
   kMemoryFollows,
   kFewerNodes,
+  kAfterKill,
   kUnknown,
 };
 

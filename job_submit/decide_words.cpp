@@ -36,6 +36,7 @@ constexpr WhyWords kWords[] = {
     {Why::kCpusUnknown, "tasks-unknown", "tasks per node are not known before it starts"},
     {Why::kMemoryFollows, "memory-follows", "memory is counted per CPU and would shrink too"},
     {Why::kFewerNodes, "fewer-nodes", "it asks for fewer nodes than it was seen on"},
+    {Why::kAfterKill, "after-kill", "a run was killed for memory; more than that is not known yet"},
     {Why::kUnknown, "unknown", "nothing is known about it"},
 };
 

@@ -2,6 +2,7 @@
 
 #include <cdb.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,11 +58,21 @@ bool write_all(int file, const std::vector<AdviceEntry>& entries) {
   return cdb_make_finish(&maker) == 0;
 }
 
+/// slurmctld runs as SlurmUser, and the collector often as root.
+bool give_to_owner(int file, const std::string& folder) {
+  struct stat facts {};
+  if (::geteuid() != 0) return true;
+  return ::stat(folder.c_str(), &facts) == 0 && ::fchown(file, facts.st_uid, facts.st_gid) == 0;
+}
+
 Status write_aside(const std::string& aside, const std::vector<AdviceEntry>& entries) {
   // A file of that name was left by a program of the same pid that was killed.
   ::unlink(aside.c_str());
   File file(aside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
   if (file.get() < 0) return errno_error("cannot make " + aside);
+  if (!give_to_owner(file.get(), folder_of(aside))) {
+    return errno_error("cannot give " + aside + " to the owner of its folder");
+  }
   if (!write_all(file.get(), entries) || ::fsync(file.get()) != 0 || !file.close()) {
     return errno_error("cannot write " + aside);
   }

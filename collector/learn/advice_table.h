@@ -16,7 +16,8 @@ namespace sphase {
 
 using AdviceEntry = std::pair<std::string, Advice>;  // profile key, advice
 
-/// Seals every entry and puts them all at `path`, mode 0600. Keys must differ. Cost: one write of
+/// Seals every entry and puts them all at `path`, mode 0600, owned by the owner of its folder (let
+/// that be SlurmUser, who has to read it) where we are root. Keys must differ. Cost: one write of
 /// about 200 to 2500 bytes per entry and two fsync.
 /// On an error the old table stays, and nothing is left beside it.
 Status write_advice_table(const std::string& path, const std::vector<AdviceEntry>& entries);

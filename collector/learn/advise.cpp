@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
+#include <string_view>
 
 #include "collector/learn/memory_rule.h"
 #include "collector/learn/reason.h"
@@ -163,6 +165,20 @@ std::vector<std::int64_t> sizes_seen(const TimeModel& model) {
                        static_cast<std::int64_t>(model.nodes_most()));
 }
 
+/// A phase inside another one ("solve/assemble" where there is "solve") is learned with it: the
+/// plan covers each second once.
+void drop_nested(std::vector<PhaseAdvice>& phases) {
+  std::set<std::string, std::less<>> paths;
+  for (const auto& phase : phases) paths.insert(phase.path);
+  std::erase_if(phases, [&](const PhaseAdvice& phase) {
+    const std::string_view path = phase.path;
+    for (auto slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+      if (paths.contains(path.substr(0, slash))) return true;
+    }
+    return false;
+  });
+}
+
 std::vector<PhaseAdvice> advise_phases(Runs runs, const SiteConfig& config,
                                        const PartitionLimits& limits) {
   std::vector<PhaseAdvice> phases;
@@ -172,6 +188,7 @@ std::vector<PhaseAdvice> advise_phases(Runs runs, const SiteConfig& config,
     choose(sizes_seen(advice.model), history, config, limits, advice);
     phases.push_back(std::move(advice));
   }
+  drop_nested(phases);
   return phases;
 }
 
@@ -251,6 +268,16 @@ RunCounts count(const History& history) {
   return counts;
 }
 
+/// A raise is in force; whether the last run that was killed had asked for memory at all.
+std::uint32_t flags_of_kill(const History& history) {
+  const auto& all = history.all;
+  const auto killed = std::find_if(all.rbegin(), all.rend(), [](const Observation& observation) {
+    return (observation.flags & kObservedOom) != 0;
+  });
+  const bool unset = killed != all.rend() && (killed->flags & kObservedDefaultMemory) != 0;
+  return kAdviceOom | (unset ? std::uint32_t{kAdviceDefaultMemory} : 0U);
+}
+
 /// Everything but the confidence.
 ProfileAdvice advise_from(Runs runs, const SiteConfig& config, const PartitionLimits& limits) {
   const History history = history_of_job(runs);
@@ -259,7 +286,7 @@ ProfileAdvice advise_from(Runs runs, const SiteConfig& config, const PartitionLi
   advice.runs = counts.good + counts.killed + counts.timeouts;
   advice.job = begin_advice(history);
   const bool raised = memory_to_ask(history.all, 1, config, 0).raised;
-  if (raised) advice.flags |= kAdviceOom;
+  if (raised) advice.flags |= flags_of_kill(history);
   if (counts.timeouts > 0) advice.flags |= kAdviceTimeout;
   const bool runs_enough = counts.good >= config.runs_least;
   advice.enough = runs_enough || raised;

@@ -52,11 +52,12 @@ Status Learner::save(const JobNumber& job, const std::vector<Timeline>& starts) 
   if (auto cleared = clear_observed(db_, job); !cleared) return cleared;
   for (const auto& start : starts) {
     const auto whose = profile_of(start);
-    const auto seen = whose ? observe(start, whose->profile, whose->nodes_asked) : std::nullopt;
+    auto seen = whose ? observe(start, whose->profile, whose->nodes_asked) : std::nullopt;
     if (!seen) {
       ++outcome_.skipped;
       continue;
     }
+    if (whose->memory_unset) seen->phases.front().flags |= kObservedDefaultMemory;
     if (auto saved = save_observed(db_, *seen, now_ns_); !saved) return saved;
     ++outcome_.observed;
   }

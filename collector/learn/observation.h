@@ -11,11 +11,12 @@
 namespace sphase {
 
 enum ObservationFlag : std::uint32_t {
-  kObservedOom = 1,        // killed for memory: its peak is a lower bound
-  kObservedTimeout = 2,    // reached its time limit: its duration is a lower bound
-  kObservedFailed = 4,     // ended otherwise than well: its duration says nothing
-  kObservedPartial = 8,    // some nodes told nothing: sums and peaks are lower bounds
-  kObservedUnclosed = 16,  // the phase was never ended by its program
+  kObservedOom = 1,             // killed for memory: its peak is a lower bound
+  kObservedTimeout = 2,         // reached its time limit: its duration is a lower bound
+  kObservedFailed = 4,          // ended otherwise than well: its duration says nothing
+  kObservedPartial = 8,         // some nodes told nothing: sums and peaks are lower bounds
+  kObservedDefaultMemory = 32,  // whole job: the user had asked for no memory
+  kObservedUnclosed = 16,       // the phase was never ended by its program
 };
 
 /// One phase (all its instances together) of one start of one job.
@@ -47,6 +48,7 @@ struct ObservedJob {
 struct ProfileOfStart {
   std::string profile;
   Maybe nodes_asked;
+  bool memory_unset = false;  // as far as the audit line tells
 };
 
 /// From the audit line in AdminComment, unless it names another user's; else from profile=NAME of a

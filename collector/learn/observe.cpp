@@ -336,12 +336,13 @@ std::optional<ProfileOfStart> profile_of(const Timeline& timeline) {
   if (audit && !audit->profile.empty()) {
     const Maybe asked = audit->asked.nodes ? audit->asked.nodes : job.requested_nodes;
     const bool theirs = job.uid && !audit->profile.starts_with(std::to_string(*job.uid) + '/');
-    if (!theirs) return ProfileOfStart{audit->profile, asked};
+    const bool unset = audit->asked.any() && !audit->asked.memory_mib;
+    if (!theirs) return ProfileOfStart{audit->profile, asked, unset};
   }
   const Run* run = run_with_profile(timeline);
   if (run == nullptr || !job.uid) return std::nullopt;
   const ProfileKey key = profile_key(static_cast<std::uint32_t>(*job.uid), *run->profile, "", "");
-  return ProfileOfStart{std::string(key.view()), job.requested_nodes};
+  return ProfileOfStart{std::string(key.view()), job.requested_nodes, false};
 }
 
 std::optional<ObservedJob> observe(const Timeline& timeline, const std::string& profile,

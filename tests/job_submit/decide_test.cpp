@@ -112,6 +112,16 @@ TEST_CASE("nodes: rules") {
   for (const Row& row : rows) check(row);
 }
 
+namespace {
+
+/// One run, killed for memory: a raise and nothing else.
+void after_kill(Submission& s) {
+  s.advice.head.flags = kAdviceOom;
+  s.advice.head.nodes = s.advice.head.time_limit_s = s.advice.head.cpus_per_node = 0;
+}
+
+}  // namespace
+
 TEST_CASE("memory: rules") {
   const Row rows[] = {
       {"8G asked for, 5G would do", [](Submission&) {}, Field::kMemory, 5120, Why::kNone},
@@ -178,6 +188,33 @@ TEST_CASE("memory: rules") {
          s.advice.head.nodes = 2;
        },
        Field::kMemory, 0, Why::kFewerNodes},
+      {"unset, on fewer nodes than it was seen on",
+       [](Submission& s) {
+         s.request.nodes_min = s.request.nodes_max = SPHASE_UNSET;
+         s.request.memory_mib = SPHASE_UNSET64;
+         s.advice.head.nodes = 2;
+       },
+       Field::kMemory, 0, Why::kFewerNodes},
+      {"after a kill: raised",
+       [](Submission& s) {
+         after_kill(s);
+         s.request.memory_mib = 4096;
+       },
+       Field::kMemory, 5120, Why::kNone},
+      {"after a kill: not lowered", after_kill, Field::kMemory, 0, Why::kAfterKill},
+      {"after a kill under another request: the default may be larger",
+       [](Submission& s) {
+         after_kill(s);
+         s.request.memory_mib = SPHASE_UNSET64;
+       },
+       Field::kMemory, 0, Why::kAfterKill},
+      {"after a kill under the site's default: raised",
+       [](Submission& s) {
+         after_kill(s);
+         s.request.memory_mib = SPHASE_UNSET64;
+         s.advice.head.flags |= kAdviceDefaultMemory;
+       },
+       Field::kMemory, 5120, Why::kNone},
       {"nothing known", [](Submission& s) { s.advice.head.memory_bytes = 0; }, Field::kMemory, 0,
        Why::kUnknown},
       {"srun asks its step for the same again", [](Submission& s) { s.request.batch = 0; },
@@ -386,6 +423,8 @@ TEST_CASE("a job that resizes itself begins with its first phase, and keeps the 
     CHECK(decision.resizable);
     CHECK(s.answer.nodes_max == 1);
     CHECK(s.answer.memory_mib == 5120);
+    s.advice.phase[1].memory_bytes = 0;  // not known: may be more
+    CHECK((s.decide(), s.answer.set & SPHASE_SET_MEMORY) == 0);
   }
   Submission s;  // the same job, if nothing can resize: the best single size
   add_phases(s.advice);

@@ -127,6 +127,21 @@ TEST_CASE(
   CHECK(text_of(other) == "precious");
 }
 
+TEST_CASE("where root writes it, the table belongs to the owner of its folder") {
+  if (geteuid() != 0) {
+    MESSAGE("skipped: only root can write for another user");
+    return;
+  }
+  const TempFolder folder;
+  REQUIRE(chown(folder.path().c_str(), 1234, 5678) == 0);
+  REQUIRE(write_advice_table(folder / "advice.cdb", {}));
+  struct stat facts {};
+  REQUIRE(stat((folder / "advice.cdb").c_str(), &facts) == 0);
+  CHECK(facts.st_uid == 1234);
+  CHECK(facts.st_gid == 5678);
+  CHECK((facts.st_mode & 07777) == 0600);
+}
+
 TEST_CASE("on a full disk the old table stays and nothing is left beside it") {
   const TempFolder folder;
   const SmallDisk disk(folder / "disk", "64k");

@@ -1,0 +1,128 @@
+"""The loop closed on a real cluster: run, record, learn, ask better. `sphase-collector watch` runs
+as a daemon beside slurmctld; an ordinary user submits the same script again and again, and nobody
+touches anything."""
+
+import json
+import signal
+import unittest
+
+from telemetry import TelemetryCase, U1, build_dir, wait_for
+
+APPLY = "--phase-resize=apply"
+
+# Asks for four nodes and 1500 MiB; uses one node and about 200 MiB, for four seconds.
+OVERSIZED = """#!/bin/bash
+#SBATCH --job-name=oversized --nodes=4 --mem=1500 --time=10
+{program} -s 500 -c 3000 -t 2 -m 200 -w 0
+"""
+
+# Only `solve` uses all four nodes.
+PHASES = """#!/bin/bash
+#SBATCH --job-name=phases --nodes=4 --ntasks-per-node=1 --mem=1500 --time=10
+sphase run stage -- {program} -s 1000 -c 0 -w 0
+sphase run solve -- srun {program} -s 0 -c 1500 -t 1 -m 150 -w 0
+sphase run post -- {program} -s 800 -c 0 -w 0
+"""
+
+
+class Learning(TelemetryCase):
+    lab_name = "learning"
+    lab_nodes = 4
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # The site records every job: nobody has to ask.
+        plugstack = (cls.lab.dir / "etc" / "plugstack.conf").read_text()
+        cls.lab.set_plugstack(plugstack.replace("default=off", "default=on"))
+        with cls.lab.log("watch").open("w", encoding="utf-8") as log:
+            cls.watch = cls.lab.popen_as(
+                None, [build_dir() / "collector" / "sphase-collector", "watch",
+                       cls.lab.dir / "spool-sphase", "--interval", "1s"], stderr=log)
+        cls.addClassCleanup(cls.end_watch)
+
+    @classmethod
+    def end_watch(cls):
+        if cls.watch.poll() is None:
+            cls.watch.send_signal(signal.SIGTERM)
+        cls.watch.wait(timeout=30)
+
+    @property
+    def site_db(self):
+        return self.lab.dir / "state-sphase" / "cluster.db"
+
+    def sphase(self, *words, check=True):
+        done = self.lab.run([self.lab.build / "cli" / "sphase", *words, "--db", self.site_db])
+        if check:
+            self.assertEqual(done.rc, 0, done.stderr)
+        return done.stdout
+
+    def turn(self, script, *options):
+        """Submits, waits for the end, and until the learner has seen it. (job as a dict, message)."""
+        self.assertIsNone(self.watch.poll(), self.lab.log("watch").read_text())
+        done = self.lab.run_as(U1, ["sbatch", "--parsable", *options], check=True,
+                               input=script.format(program=self.program("workload")))
+        job_id = int(done.stdout)
+        self.lab.wait_job(job_id, {"COMPLETED", "OUT_OF_MEMORY", "FAILED"}, limit_s=60)
+        wait_for(lambda: self.learned(job_id), 30, f"job {job_id} to be learned")
+        return {**self.lab.job(job_id), "id": job_id}, done.stderr
+
+    def learned(self, job_id):
+        done = self.lab.run(["sqlite3", "-readonly", self.site_db,
+                             f"SELECT 1 FROM observed_job WHERE job_id = {job_id}"])
+        return done.stdout.strip() == "1"
+
+    def held(self, job_id):
+        """(node-seconds, GB-hours, runtime in s) of a job, as the report has them."""
+        data = json.loads(self.sphase("report", str(job_id), "--json"))
+        [start] = data["starts"]
+        nodes = [row for row in start["rows"] if row["kind"] == "job"][0]
+        memory = sum(node["memory_allocated_bytes"] * node["time_s"] for node in start["nodes"])
+        seconds = (start["job"]["end_ns"] - start["job"]["begin_ns"]) / 1e9
+        return nodes["allocated_node_s"], memory / 1e9 / 3600, seconds
+
+    def test_hands_off(self):
+        jobs, messages = zip(*[self.turn(OVERSIZED, APPLY) for _ in range(6)])
+        print("\n".join(message.strip() for message in messages))
+        self.assertIn("nothing was learned about it yet", messages[0])
+        self.assertRegex(messages[5], r"sphase: nodes 4 -> 1, memory 1\.5G -> \d+M \(peak \d+M in \d "
+                                      r"runs\); --phase-resize=off keeps yours")
+        first, last = self.held(jobs[0]["id"]), self.held(jobs[5]["id"])
+        print(f"first: {first}, last: {last}")
+        self.assertEqual(jobs[5]["NumNodes"], "1")
+        self.assertLess(last[0], 0.6 * first[0])
+        self.assertLess(last[1], 0.6 * first[1])
+        # Slurm's own times are whole seconds: the runs' are compared, not the record's.
+        self.assertLess(abs(last[2] - first[2]), max(0.05 * first[2], 1.0))
+        why = self.sphase("why", str(jobs[5]["id"]))
+        print(why)
+        for words in ("nodes", "memory", "1500", "apply"):
+            self.assertIn(words, why)
+
+    def test_phases_become_a_plan(self):
+        jobs, messages = zip(*[self.turn(PHASES, APPLY) for _ in range(4)])
+        self.assertEqual(jobs[3]["NumNodes"], "4")
+        self.assertIn("memory 1.5G ->", messages[3])
+        uid = self.lab.run(["id", "-u", U1]).stdout.strip()
+        [profile] = [row for row in json.loads(self.sphase("profile", "list", "--json"))["profiles"]
+                     if row["job_name"] == "phases"]
+        self.assertTrue(profile["profile"].startswith(f"{uid}/~"))
+        plan = json.loads(self.sphase("plan", profile["profile"]))
+        self.assertEqual([(phase["path"], phase["nodes"]) for phase in plan["phases"]],
+                         [("stage", 1), ("solve", 4), ("post", 1)])
+        print(self.sphase("advice", profile["profile"]))
+
+    def test_a_kill_for_memory_raises_the_next_request(self):
+        script = OVERSIZED.replace("oversized", "hungry").replace("--nodes=4 --mem=1500",
+                                                                  "--nodes=1 --mem=150")
+        first, _ = self.turn(script, APPLY)
+        self.assertEqual(first["JobState"], "OUT_OF_MEMORY")
+        second, message = self.turn(script, APPLY)
+        print(message)
+        self.assertRegex(message, r"memory 150M -> \d+M")
+        self.assertEqual(second["JobState"], "COMPLETED")
+        self.assertGreaterEqual(int(second["MinMemoryNode"].rstrip("M")), 250)
+
+
+if __name__ == "__main__":
+    unittest.main()

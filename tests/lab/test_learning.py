@@ -111,6 +111,14 @@ class Learning(TelemetryCase):
         self.assertEqual([(phase["path"], phase["nodes"]) for phase in plan["phases"]],
                          [("stage", 1), ("solve", 4), ("post", 1)])
         print(self.sphase("advice", profile["profile"]))
+        # What would happen now, asked by the user, with the script before sbatch's options.
+        script = self.lab.home(U1) / "phases.sh"
+        script.write_text(PHASES.format(program=self.program("workload")))
+        done = self.lab.run_as(U1, [self.lab.build / "cli" / "sphase", "dry-run", script, APPLY])
+        print(done.stdout)
+        self.assertEqual(done.rc, 0, done.stderr)
+        self.assertIn("memory 1.5G -> ", done.stdout)
+        self.assertIn("the job gets a plan of 3 phases", done.stdout)
 
     def test_a_kill_for_memory_raises_the_next_request(self):
         script = OVERSIZED.replace("oversized", "hungry").replace("--nodes=4 --mem=1500",

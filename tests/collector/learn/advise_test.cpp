@@ -296,6 +296,25 @@ TEST_CASE(
   CHECK(advice.phases[1].best.time.expected == 50);
 }
 
+TEST_CASE("a phase inside another one of the plan is not in the plan") {
+  auto run = job({});
+  for (const char* path : {"stage", "stage/read", "stagehand", "solve/assemble", "solve", "a/b"}) {
+    run = with(run, path, {});
+  }
+  std::vector<std::string> paths;
+  for (const auto& phase : ask(repeat(run, 3)).phases) paths.push_back(phase.path);
+  CHECK(paths == std::vector<std::string>{"stage", "stagehand", "solve", "a/b"});
+}
+
+TEST_CASE("a kill under the site's default memory is told from one under the user's own") {
+  const auto flags = [](std::uint32_t last) {
+    return ask({job({.flags = kObservedOom | kObservedDefaultMemory}), job({.flags = last})}).flags;
+  };
+  CHECK((flags(kObservedOom | kObservedDefaultMemory) & kAdviceDefaultMemory) != 0);
+  CHECK((flags(kObservedOom) & kAdviceDefaultMemory) == 0);
+  CHECK((flags(0) & kAdviceDefaultMemory) != 0);
+}
+
 TEST_CASE("the plan holds the longest phases where there are too many, in their order") {
   auto run = job({});
   for (int i = 0; i < 40; ++i) {

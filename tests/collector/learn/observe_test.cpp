@@ -336,6 +336,11 @@ TEST_CASE("the profile is the audit line's, else the one that a run was given") 
   timeline.job.admin_comment = "sphase/1 profile=1000/~aa asked=nodes:4 set=nodes:2";
   CHECK(profile_of(timeline)->profile == "1000/~aa");
   CHECK(profile_of(timeline)->nodes_asked == 4);
+  CHECK(profile_of(timeline)->memory_unset);
+  timeline.job.admin_comment = "sphase/1 profile=1000/~aa asked=nodes:4,memory:100";
+  CHECK_FALSE(profile_of(timeline)->memory_unset);
+  timeline.job.admin_comment = "sphase/1 profile=1000/~aa";
+  CHECK_FALSE(profile_of(timeline)->memory_unset);
   timeline.job.admin_comment = "sphase/1 profile=1001/~aa";
   CHECK(profile_of(timeline)->profile == profile_key(1000, "mine", "", "").view());
   timeline.job.uid.reset();

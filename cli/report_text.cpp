@@ -7,6 +7,7 @@
 #include "cli/format.h"
 #include "cli/report_print.h"
 #include "cli/table.h"
+#include "cli/why_print.h"
 #include "collector/node_names.h"
 
 namespace sphase {
@@ -113,6 +114,8 @@ std::string head(const Timeline& timeline) {
   std::string out = title_of(timeline);
   out += line("", times_of(timeline));
   if (timeline.job.source) out += line("requested", requested_of(timeline.job));
+  const std::string submission = submission_line(timeline.job);
+  if (!submission.empty()) out += line("submission", submission);
   const char* title = "allocated";
   for (const auto& allocation : timeline.allocations) {
     out += line(title, allocated_of(timeline, allocation));

@@ -40,15 +40,16 @@ constexpr Words kReasons[] = {
     {"node-list", "the job names its nodes"},
     {"layout", "the job lays out its tasks by socket, core or plane"},
     {"uneven", "its tasks do not divide evenly over the nodes advised"},
+    {"environment", "SLURM_NTASKS in its environment was not the job's"},
     {"fits", "it fits"},
     {"small", "the difference is not worth it"},
-    {"site-floor", "the site does not go lower"},
     {"site-ceiling", "the site allows less than it needs"},
     {"other-partition", "it was learned on another partition"},
     {"all-memory", "all memory of the nodes was asked for"},
     {"tasks-unknown", "tasks per node were not known before it started"},
     {"memory-follows", "memory is counted per CPU and would shrink too"},
     {"fewer-nodes", "it asked for fewer nodes than it was seen on"},
+    {"after-kill", "a run had been killed for memory; more than that was not known yet"},
     {"unknown", "nothing was known about it"},
 };
 
@@ -111,7 +112,10 @@ const AuditLeft* left_of(const Audit& audit, std::string_view field) {
 std::vector<std::string> field_row(const Audit& audit, const FieldName& field) {
   const std::string asked = value_of(audit.asked, field);
   const AuditLeft* left = left_of(audit, field.field);
-  const std::string reason = left != nullptr ? sentence_of(kReasons, left->reason) : "";
+  std::string reason = left != nullptr ? sentence_of(kReasons, left->reason) : "";
+  if (left != nullptr && left->reason == "user-set" && field.field == "time") {
+    reason = "the user set it, and did not allow a change (--phase-resize=apply,time)";
+  }
   if (audit.set.*field.size) return {field.title, asked, value_of(audit.set, field), "changed"};
   if (audit.would.*field.size) {
     return {field.title, asked, value_of(audit.would, field),
@@ -121,6 +125,17 @@ std::vector<std::string> field_row(const Audit& audit, const FieldName& field) {
   if (!(audit.asked.*field.size)) return {};
   const bool with_nodes = field.field == "tasks" && audit.set.nodes;
   return {field.title, asked, "-", with_nodes ? "as many per node as before" : "left as it was"};
+}
+
+/// "nodes 4 -> 1, memory 1500 MiB per node -> 272 MiB per node"
+std::string changes_of(const Audit& audit, const AuditSizes& to) {
+  std::string text;
+  for (const auto& field : kFields) {
+    if (!(to.*field.size)) continue;
+    text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", field.title,
+                        value_of(audit.asked, field), value_of(to, field));
+  }
+  return text;
 }
 
 std::string line(const char* label, const std::string& text) {
@@ -165,6 +180,19 @@ Json audit_json(const Audit& audit) {
 }
 
 }  // namespace
+
+std::string why_left(const std::string& reason) { return sentence_of(kReasons, reason); }
+
+std::string submission_line(const JobFacts& job) {
+  const auto audit = job.admin_comment ? parse_audit(*job.admin_comment) : std::nullopt;
+  if (!audit) return "";
+  std::string text = changes_of(*audit, audit->set);
+  if (!text.empty()) text += ", by what was learned";
+  const std::string wish = changes_of(*audit, audit->would);
+  if (!wish.empty()) text += (text.empty() ? "" : "; ") + ("advised only: " + wish);
+  if (text.empty()) return "";
+  return clean(text) + " (sphase why " + job_label(job) + ")";
+}
 
 std::string why_no_audit(const JobFacts& job) {
   if (!job.source) {

@@ -17,6 +17,12 @@ struct WhyFacts {
   std::vector<ObservedJob> runs;  // of the profile that ended before the advice was made
 };
 
+/// The sentence for a reason of AuditLeft; the word itself where it is not known.
+std::string why_left(const std::string& reason);
+
+/// For the head of a report: what was changed or advised at submission; "" = nothing.
+std::string submission_line(const JobFacts& job);
+
 /// One sentence: why there is no audit line, as far as can be told.
 std::string why_no_audit(const JobFacts& job);
 

@@ -7,6 +7,7 @@
 
 #include "cli/format.h"
 #include "cli/observed.h"
+#include "job_submit/decide.h"
 #include "tests/cli/learned_fixture.h"
 
 using namespace sphase;
@@ -53,6 +54,25 @@ TEST_CASE("each field says what was asked for, what was done, and why it was lef
   CHECK(has(text, "CPUs per task"));
   CHECK(has(text, "killed for memory"));
   CHECK(text.find("102") < text.find("101"));  // newest first
+}
+
+TEST_CASE("every reason of the plugin's has a sentence here") {
+  for (int i = static_cast<int>(Why::kOff); i <= static_cast<int>(Why::kUnknown); ++i) {
+    const std::string word = word_of(static_cast<Why>(i));
+    CAPTURE(word);
+    CHECK(why_left(word) != word);
+  }
+}
+
+TEST_CASE("a report says in its head what was changed at submission, and what was only advised") {
+  const auto line_of = [](const char* comment) { return submission_line(facts_of(comment).job); };
+  CHECK(line_of(kLine) ==
+        "nodes 4 -> 1, memory 8192 MiB per node -> 5120 MiB per node, by what was learned (sphase "
+        "why 123)");
+  CHECK(line_of("sphase/1 profile=1001/a asked=memory:100 set=- would=memory:200") ==
+        "advised only: memory 100 MiB per node -> 200 MiB per node (sphase why 123)");
+  CHECK(line_of("sphase/1 profile=1001/a asked=memory:100 set=- would=-").empty());
+  CHECK(line_of("a ticket").empty());
 }
 
 TEST_CASE("advised only, by the site") {

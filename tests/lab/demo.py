@@ -5,19 +5,24 @@ Brings a lab of four nodes up (or uses the one that is up), runs
   (a) one step on four nodes whose program marks three phases of different shape, and
   (b) a batch script with shell markers, two inner sruns and a Python step,
 merges what the nodes recorded with Slurm's own records, and prints both reports. The program also
-measures itself; its own figures stand beside the recorded ones. The database stays.
+measures itself; its own figures stand beside the recorded ones. Then
+  (c) a script that asks for too much is submitted six times with --phase-resize=apply, while
+`sphase-collector watch` learns; nobody touches anything, and the sixth asks for what it needs.
+The database stays.
 """
 
 import argparse
 import re
 import shutil
+import signal
+import sqlite3
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from lab import Lab, LabError, REPO, USERS
+from lab import Lab, LabError, REPO, USERS, wait_for
 
 JOB_SCRIPT = """#!/bin/bash
 #SBATCH --job-name=pipeline --nodes=4 --ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --time=5
@@ -38,6 +43,12 @@ sphase.value("median", rows[len(rows) // 2])
 PY
 sphase end post
 """
+
+OVERSIZED_SCRIPT = """#!/bin/bash
+#SBATCH --job-name=oversized --nodes=4 --mem=1500 --time=30
+{workload} -s 500 -c 1500 -t 2 -m 200 -w 0
+"""
+TURNS = 6
 
 
 def say(text):
@@ -101,13 +112,57 @@ def merge(lab, database):
         raise LabError(f"merge ended with {done.rc}")
 
 
-def report(lab, database, job):
-    command = [lab.build / "cli" / "sphase", "report", job, "--db", database]
+def show(lab, *words):
+    command = [lab.build / "cli" / "sphase", *words]
     say(" ".join(map(str, command)))
     done = lab.run(command)
     print(done.stdout + done.stderr, end="")
     if done.rc:
-        raise LabError(f"report ended with {done.rc}")
+        raise LabError(f"sphase {words[0]} ended with {done.rc}")
+
+
+def report(lab, database, job):
+    show(lab, "report", job, "--db", database)
+
+
+def learned(database, job):
+    db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        return db.execute("SELECT 1 FROM observed_job WHERE job_id = ?", (job,)).fetchone()
+    except sqlite3.OperationalError:  # being made just now
+        return None
+    finally:
+        db.close()
+
+
+def hands_off(lab, folder):
+    """(c)"""
+    database = lab.dir / "state-sphase" / "cluster.db"  # as sphase.conf has it
+    plugstack = (lab.dir / "etc" / "plugstack.conf").read_text()
+    lab.set_plugstack(plugstack.replace("default=off", "default=on"))
+    command = [lab.build / "collector" / "sphase-collector", "watch", lab.dir / "spool-sphase",
+               "--interval", "1s"]
+    say("the site: telemetry for every job (default=on), and " + " ".join(map(str, command)))
+    watch = lab.popen_as(None, command)
+    try:
+        script = OVERSIZED_SCRIPT.format(workload=folder / "workload")
+        say(f"as user {USERS[0]}, {TURNS} times: sbatch --phase-resize=apply <<'END'")
+        print(script)
+        jobs = []
+        for _ in range(TURNS):
+            done = lab.run_as(USERS[0], ["sbatch", "--phase-resize=apply", "--output=%x-%j.out"],
+                              input=script, check=True)
+            print((done.stderr + done.stdout).strip(), flush=True)
+            jobs.append(int(done.stdout.split()[-1]))
+            finish(lab, jobs[-1])
+            wait_for(lambda: learned(database, jobs[-1]), 30, f"job {jobs[-1]} to be learned")
+        report(lab, database, jobs[0])
+        report(lab, database, jobs[-1])
+        show(lab, "why", jobs[-1], "--db", database)
+    finally:
+        watch.send_signal(signal.SIGTERM)
+        watch.wait()
+        lab.set_plugstack(plugstack)
 
 
 def print_truth(output):
@@ -153,6 +208,7 @@ def main():
         report(lab, database, step_job)
         print_truth(output)
         report(lab, database, script_job)
+        hands_off(lab, folder)
     finally:
         if not options.keep:
             lab.down()

@@ -1,70 +1,16 @@
 // What the built plugin exports and needs, and how it is linked.
-#include <doctest/doctest.h>
+#include "tests/common/plugin_file.h"
 
-#include <cstdio>
-#include <set>
-#include <sstream>
-#include <string>
-
-#include "tests/common/tools.h"
-
-namespace {
-
-std::string output_of(const std::string& command) {
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  char buffer[4096];
-  std::size_t size = 0;
-  while ((size = fread(buffer, 1, sizeof(buffer), pipe)) > 0) text.append(buffer, size);
-  CHECK(pclose(pipe) == 0);
-  return text;
-}
-
-std::set<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::set<std::string> words;
-  for (std::string word; stream >> word;) words.insert(word);
-  return words;
-}
-
-/// The names in a version script's `global:` part.
-std::set<std::string> names_in_map(const std::string& path) {
-  const std::string text = sphase::testing::text_of(path);
-  const std::size_t begin = text.find("global:") + 7;
-  std::string names = text.substr(begin, text.find("local:") - begin);
-  for (char& c : names) c = c == ';' ? ' ' : c;
-  return words_of(names);
-}
-
-std::set<std::string> needed_by(const std::string& file) {
-  std::set<std::string> names;
-  std::istringstream lines(output_of("readelf -d " + file));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("(NEEDED)") == std::string::npos) continue;
-    const std::size_t open = line.find('[');
-    names.insert(line.substr(open + 1, line.find(']') - open - 1));
-  }
-  return names;
-}
-
-}  // namespace
+using namespace sphase::testing;
 
 TEST_CASE("the plugin exports exactly the names of its version script") {
-  const auto exported = words_of(
-      output_of("nm -D --defined-only --format=posix " SPHASE_TEST_PLUGIN " | cut -d' ' -f1"));
+  const auto exported = exported_by(SPHASE_TEST_PLUGIN);
   CHECK(exported == names_in_map(SPHASE_TEST_MAP));
   CHECK(exported.size() >= 9);
 }
 
 TEST_CASE("the plugin is bound at load, is never unloaded, and its relocations are read-only") {
-  const std::string dynamic = output_of("readelf -dW " SPHASE_TEST_PLUGIN);
-  CHECK(dynamic.find("BIND_NOW") != std::string::npos);
-  CHECK(dynamic.find("NODELETE") != std::string::npos);
-  CHECK(dynamic.find("RPATH") == std::string::npos);
-  CHECK(dynamic.find("RUNPATH") == std::string::npos);
-  CHECK(dynamic.find("TEXTREL") == std::string::npos);
-  CHECK(output_of("readelf -lW " SPHASE_TEST_PLUGIN).find("GNU_RELRO") != std::string::npos);
+  check_linking(SPHASE_TEST_PLUGIN);
 }
 
 TEST_CASE("the plugin needs no library but libc") {
@@ -79,19 +25,12 @@ TEST_CASE("all that the plugin takes from its host is Slurm's API, and no atfork
 #ifdef SPHASE_TEST_SANITIZED
   MESSAGE("skipped: a sanitizer takes names of its own");
 #else
-  std::istringstream names(
-      output_of("nm -D --undefined-only " SPHASE_TEST_PLUGIN " | sed 's/^ *[Uw] //'"));
-  int of_slurm = 0;
-  for (std::string name; std::getline(names, name);) {
+  const auto taken = taken_from_host(SPHASE_TEST_PLUGIN);
+  for (const std::string& name : taken) {
     CAPTURE(name);
-    CHECK(name.find("pthread_create") != 0);
-    CHECK(name.find("atfork") == std::string::npos);
-    if (name.find("@GLIBC") != std::string::npos) continue;
-    if (name.find("__") == 0 || name.find("_ITM_") == 0) continue;  // weak, of the compiler
     CHECK((name.find("slurm_") == 0 || name.find("spank_") == 0));
-    ++of_slurm;
   }
-  CHECK(of_slurm >= 6);
+  CHECK(taken.size() >= 6);
 #endif
 }
 

@@ -25,7 +25,8 @@ struct fake_spank {
   const char* cores;
   uint64_t memory_mib;
   int registered; /* options */
-  int (*option_callback)(int value, const char* text, int remote);
+  int (*option_callback)(int value, const char* text, int remote); /* --phase-telemetry */
+  int (*resize_callback)(int value, const char* text, int remote); /* --phase-resize */
   long calls; /* of anything but spank_context() */
   long logged;
   char last_log[1024];

@@ -103,6 +103,31 @@ TEST_CASE("a damaged table gives no answer, or the right one, never another prof
   }
 }
 
+TEST_CASE("a part of the index that claims more slots than it has is not searched") {
+  const TempFolder folder;
+  const std::string path = folder / "advice.cdb";
+  TableFile table(path);
+  for (int i = 0; i < 20'000; ++i) table.add("1001/p" + std::to_string(i), learned());
+  table.done();
+  const auto states = [&](AdviceState wanted) {
+    int count = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      Advice advice;
+      int failed = 0;
+      const std::string key = "1001/p" + std::to_string(i);
+      count += look_up(path.c_str(), key, 0, advice, failed) == wanted ? 1 : 0;
+    }
+    return count;
+  };
+  CHECK(states(AdviceState::kFound) == 20'000);
+  Bytes bytes = read_all(path);
+  for (int part = 0; part < 256; ++part) bytes[static_cast<std::size_t>(part) * 8 + 6] ^= 4;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  CHECK(states(AdviceState::kDamaged) == 20'000);
+}
+
 TEST_CASE("two entries with each other's values give no answer") {
   const TempFolder folder;
   const std::string path = folder / "advice.cdb";

@@ -125,7 +125,17 @@ def report(lab, database, job):
     show(lab, "report", job, "--db", database)
 
 
+def new_database(name):
+    """Path of a database that stays after the demo."""
+    path = REPO / "build" / "demo" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    return path
+
+
 def learned(database, job):
+    if not database.exists():
+        return None
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     try:
         return db.execute("SELECT 1 FROM observed_job WHERE job_id = ?", (job,)).fetchone()
@@ -136,12 +146,12 @@ def learned(database, job):
 
 
 def hands_off(lab, folder):
-    """(c)"""
-    database = lab.dir / "state-sphase" / "cluster.db"  # as sphase.conf has it
+    """(c): returns the last job and the database."""
+    database = new_database("learned.db")
     plugstack = (lab.dir / "etc" / "plugstack.conf").read_text()
     lab.set_plugstack(plugstack.replace("default=off", "default=on"))
     command = [lab.build / "collector" / "sphase-collector", "watch", lab.dir / "spool-sphase",
-               "--interval", "1s"]
+               "--db", database, "--interval", "1s"]
     say("the site: telemetry for every job (default=on), and " + " ".join(map(str, command)))
     watch = lab.popen_as(None, command)
     try:
@@ -163,6 +173,7 @@ def hands_off(lab, folder):
         watch.send_signal(signal.SIGTERM)
         watch.wait()
         lab.set_plugstack(plugstack)
+    return jobs[-1], database
 
 
 def print_truth(output):
@@ -201,20 +212,19 @@ def main():
         script_job = run_script(lab, folder)
         finish(lab, step_job)
         finish(lab, script_job)
-        database = REPO / "build" / "demo" / "cluster.db"
-        database.parent.mkdir(parents=True, exist_ok=True)
-        database.unlink(missing_ok=True)
+        database = new_database("cluster.db")
         merge(lab, database)
         report(lab, database, step_job)
         print_truth(output)
         report(lab, database, script_job)
-        hands_off(lab, folder)
+        last_job, learned_db = hands_off(lab, folder)
     finally:
         if not options.keep:
             lab.down()
-    say(f"done in {time.monotonic() - begun:.0f} s. The database is {database}; look again with\n"
-        f"    build/release/cli/sphase jobs --db {database}\n"
-        f"    build/release/cli/sphase report {script_job} --nodes --db {database}")
+    say(f"done in {time.monotonic() - begun:.0f} s. The databases stay; look again with\n"
+        f"    build/release/cli/sphase report {script_job} --nodes --db {database}\n"
+        f"    build/release/cli/sphase why {last_job} --db {learned_db}\n"
+        f"    build/release/cli/sphase profile list --db {learned_db}")
     if options.keep:
         print(f"The lab is up: ./dev lab sh --name {options.name} --user u1; and then ./dev lab "
               f"down --name {options.name}")

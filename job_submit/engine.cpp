@@ -171,7 +171,9 @@ void answer_request(const sphase_request& request, sphase_answer& answer) {
   const AdviceState state =
       look_up(config->advice_table, key.view(), clock_ns(CLOCK_REALTIME) / kSecond, advice, failed);
   tell_table(config->advice_table, state, failed);
-  const Decision decision = decide(request, *config, scan_script(script), state, advice, answer);
+  const bool scan = state == AdviceState::kFound || request.explain;
+  const ScriptFacts facts = scan ? scan_script(script) : ScriptFacts();
+  const Decision decision = decide(request, *config, facts, state, advice, answer);
   tell_audit(request, key.view(), decision, advice, answer);
   tell_plan(key.view(), decision, advice, answer);
   if (request.explain) {
@@ -183,6 +185,7 @@ void answer_request(const sphase_request& request, sphase_answer& answer) {
 
 /// Nothing is looked up for a job that wants none of it.
 bool is_off(const sphase_request& request) {
+  if (request.resize != nullptr && std::strcmp(request.resize, "off") == 0) return true;
   const ConfigSlots::Held config(slots);
   return limits_for(*config, view(request.partition), view(request.account), request.uid).mode ==
          ResizeMode::kOff;

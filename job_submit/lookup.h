@@ -11,7 +11,7 @@ namespace sphase {
 /// Looks `key` up in the table at `path`. `errno_out` != 0: the table could not be read.
 ///
 /// The table is opened, read (tinycdb's cdb_seek: six or seven short reads, all from the page
-/// cache) and closed again for every lookup: about 6 us. It is not mapped, and no descriptor is
+/// cache) and closed again for every lookup: about 8 us. It is not mapped, and no descriptor is
 /// kept: a table that somebody cuts in place would kill a process that has it mapped (SIGBUS), and
 /// this process is slurmctld. It also makes replacing the table free of state, and threads free of
 /// each other.

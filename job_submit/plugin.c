@@ -59,9 +59,31 @@ static const char* find_value(char* const* entries, uint32_t count, const char* 
   return NULL;
 }
 
+/* The variables of a batch job that concern us, found in one pass: an environment may hold
+ * thousands, each of them a cache miss. */
+enum variable { kExplain, kNTasks, kNProcs, kPlan, kVariables };
+static const char* const kNames[kVariables] = {"SPHASE_EXPLAIN", "SLURM_NTASKS", "SLURM_NPROCS",
+                                               "SPHASE_PLAN"};
+struct environment {
+  char* value[kVariables]; /* NULL: not there */
+};
+
+static void read_environment(const job_desc_msg_t* job, struct environment* found) {
+  memset(found, 0, sizeof(*found));
+  for (uint32_t i = 0; job->environment != NULL && i < job->env_size; ++i) {
+    char* entry = job->environment[i];
+    if (entry == NULL || entry[0] != 'S') continue;
+    for (int v = 0; v < kVariables; ++v) {
+      const size_t size = strlen(kNames[v]);
+      if (found->value[v] == NULL && strncmp(entry, kNames[v], size) == 0 && entry[size] == '=') {
+        found->value[v] = entry + size + 1;
+      }
+    }
+  }
+}
+
 /* A number in an environment; SPHASE_UNSET where there is none, 0 where it is something else. */
-static uint32_t find_number(const job_desc_msg_t* job, const char* name) {
-  const char* text = find_value(job->environment, job->env_size, name);
+static uint32_t number_of(const char* text) {
   char* end = NULL;
   if (text == NULL) return SPHASE_UNSET;
   const unsigned long value = strtoul(text, &end, 10);
@@ -92,7 +114,8 @@ static unsigned traits_of(const job_desc_msg_t* job) {
   return traits;
 }
 
-static void read_job(const job_desc_msg_t* job, struct sphase_request* request) {
+static void read_job(const job_desc_msg_t* job, const struct environment* environment,
+                     struct sphase_request* request) {
   memset(request, 0, sizeof(*request));
   request->uid = job->user_id;
   request->name = job->name;
@@ -104,14 +127,14 @@ static void read_job(const job_desc_msg_t* job, struct sphase_request* request) 
       find_value(job->spank_job_env, job->spank_job_env_size, SPHASE_TELEMETRY_ENV);
   request->traits = traits_of(job);
   request->batch = job->script != NULL;
-  request->explain = find_value(job->environment, job->env_size, "SPHASE_EXPLAIN") != NULL;
+  request->explain = environment->value[kExplain] != NULL;
   request->nodes_min = from_32(job->min_nodes);
   request->nodes_max = from_32(job->max_nodes);
   request->tasks = from_32(job->num_tasks);
   request->tasks_per_node = from_16(job->ntasks_per_node);
   request->cpus_per_task = from_16(job->cpus_per_task);
   request->cpus_min = from_32(job->min_cpus);
-  request->env_tasks = find_number(job, "SLURM_NTASKS");
+  request->env_tasks = number_of(environment->value[kNTasks]);
   request->cpus_per_node_min = from_16(job->pn_min_cpus);
   request->time_limit = from_32(job->time_limit);
   request->memory_mib = SPHASE_UNSET64;
@@ -142,17 +165,16 @@ static void write_numbers(const struct sphase_request* request, const struct sph
 }
 
 /* In place: a smaller number never needs more room. */
-static void lower_number(job_desc_msg_t* job, const char* name, uint32_t value) {
+static void lower_number(char* there, uint32_t value) {
   char text[16];
-  char* there = (char*)find_value(job->environment, job->env_size, name);
   snprintf(text, sizeof(text), "%" PRIu32, value);
   if (there != NULL && strlen(there) >= strlen(text)) memcpy(there, text, strlen(text) + 1);
 }
 
-static void write_tasks(const struct sphase_answer* answer, job_desc_msg_t* job) {
+static void write_tasks(const struct sphase_answer* answer, const struct environment* there) {
   if ((answer->set & SPHASE_SET_ENV_TASKS) == 0) return;
-  lower_number(job, "SLURM_NTASKS", answer->env_tasks);
-  lower_number(job, "SLURM_NPROCS", answer->env_tasks);
+  lower_number(there->value[kNTasks], answer->env_tasks);
+  lower_number(there->value[kNProcs], answer->env_tasks);
 }
 
 /* Another plugin, or the administrator, may have written there before. */
@@ -161,10 +183,11 @@ static void append(char** text, const char* separator, const char* more) {
   slurm_xstrfmtcat(text, "%s%s", *text != NULL && (*text)[0] != '\0' ? separator : "", more);
 }
 
-static void write_plan(const struct sphase_answer* answer, job_desc_msg_t* job) {
+static void write_plan(const struct sphase_answer* answer, const struct environment* there,
+                       job_desc_msg_t* job) {
   char* entry = NULL;
   if (answer->plan[0] == '\0' || job->environment == NULL || job->env_size == 0 ||
-      find_value(job->environment, job->env_size, "SPHASE_PLAN") != NULL) {
+      there->value[kPlan] != NULL) {
     return; /* none, or the user brought one */
   }
   slurm_xstrfmtcat(&entry, "SPHASE_PLAN=%s", answer->plan);
@@ -177,13 +200,15 @@ static void write_plan(const struct sphase_answer* answer, job_desc_msg_t* job) 
 int job_submit(job_desc_msg_t* job, uint32_t submit_uid, char** err_msg) {
   struct sphase_request request;
   struct sphase_answer answer;
+  struct environment environment;
   (void)submit_uid; /* root may submit for a user: the job is the user's */
   if (job == NULL) return SLURM_SUCCESS;
-  read_job(job, &request);
+  read_environment(job, &environment);
+  read_job(job, &environment, &request);
   sphase_answer_request(&request, &answer);
   write_numbers(&request, &answer, job);
-  write_tasks(&answer, job);
-  write_plan(&answer, job);
+  write_tasks(&answer, &environment);
+  write_plan(&answer, &environment, job);
   append(&job->admin_comment, "; ", answer.audit);
   if (err_msg != NULL) append(err_msg, "\n", answer.message);
   return SLURM_SUCCESS;

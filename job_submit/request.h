@@ -73,7 +73,9 @@ struct sphase_answer {
 };
 
 /* Answers one request. Never fails: an answer without changes is a normal one.
- * Cost: about 10 us, of which 6 are the open, read and close of the table; no lock, no heap. */
+ * Cost: about 17 us in a loop, of which 8 are the open, read and close of the table, 4 the search
+ * of a script of 2 KB for sizes and 2 its hash; twice that in slurmctld, whose caches are cold
+ * after each sleep. No lock, no heap. */
 void sphase_answer_request(const struct sphase_request* request, struct sphase_answer* answer);
 
 /* Where one line for slurmctld's log goes: slurm_info, a test's own. */

@@ -11,8 +11,11 @@ constexpr Field kAll[] = {Field::kNodes, Field::kCpus, Field::kMemory, Field::kT
 constexpr std::uint64_t kUnlimited = SPHASE_UNSET - 1;  // time limit INFINITE, plugin.c
 
 void minutes(std::uint64_t value, Text& out) {
-  if (value == kUnlimited) return out.add("unlimited");
-  out.add("%llu:%02llu:00", Number{value / 60}, Number{value % 60});
+  if (value == kUnlimited) {
+    out.add("unlimited");
+    return;
+  }
+  out.print("%llu:%02llu:00", Number{value / 60}, Number{value % 60});
 }
 
 void value(const sphase_request& request, Field field, std::uint64_t number, Text& out) {
@@ -22,7 +25,7 @@ void value(const sphase_request& request, Field field, std::uint64_t number, Tex
   } else if (field == Field::kTime) {
     minutes(number, out);
   } else {
-    out.add("%llu", Number{number});
+    out.number(number);
   }
 }
 
@@ -33,7 +36,7 @@ const char* name_of(Field field) {
 
 /// "memory 8G -> 5G"
 void change(const sphase_request& request, Field field, const FieldResult& result, Text& out) {
-  out.add("%s ", name_of(field));
+  out.add(name_of(field)).put(' ');
   if (result.was_unset) {
     out.add("unset");
   } else {
@@ -67,7 +70,7 @@ void evidence(const Advice& advice, Text& out) {
     out.memory(peak_mib);
     out.add(" ");
   }
-  out.add("in %u %s)", advice.head.runs, advice.head.runs == 1 ? "run" : "runs");
+  out.print("in %u %s)", advice.head.runs, advice.head.runs == 1 ? "run" : "runs");
 }
 
 const char* what_is_missing(AdviceState state) {
@@ -84,18 +87,20 @@ const char* what_is_missing(AdviceState state) {
 }
 
 void why_left(const Decision& decision, Text& out) {
-  if (decision.job == Why::kNoAdvice) return out.add("%s", what_is_missing(decision.state));
-  if (decision.job != Why::kNone) return out.add("%s", sentence_of(decision.job));
-  out.add("it fits");
+  if (decision.job == Why::kNoAdvice) {
+    out.add(what_is_missing(decision.state));
+    return;
+  }
+  out.add(decision.job != Why::kNone ? sentence_of(decision.job) : "it fits");
 }
 
 void audit_fields(const sphase_request& request, const Decision& decision, const char* key,
                   bool (*which)(const FieldResult&), Text& out) {
   bool any = false;
-  out.add(" %s=", key);
+  out.add(" ").add(key).put('=');
   for (const Field field : kAll) {
     if (!which(decision[field])) continue;
-    out.add("%s%s:%llu", any ? "," : "", word_of(field), Number{decision[field].to});
+    out.add(any ? "," : "").add(word_of(field)).add(":").number(decision[field].to);
     if (field == Field::kMemory && request.memory_per_cpu) out.add("/cpu");
     any = true;
   }
@@ -104,9 +109,9 @@ void audit_fields(const sphase_request& request, const Decision& decision, const
 
 void asked(const char* name, std::uint32_t number, const char* before, Text& out) {
   if (number == SPHASE_UNSET) {
-    out.add("%s%s:-", before, name);
+    out.add(before).add(name).add(":-");
   } else {
-    out.add("%s%s:%u", before, name, number);
+    out.add(before).add(name).add(":").number(number);
   }
 }
 
@@ -119,19 +124,22 @@ void audit_asked(const sphase_request& request, Text& out) {
   if (request.memory_mib == SPHASE_UNSET64) {
     out.add(",memory:-");
   } else {
-    out.add(",memory:%llu%s", Number{request.memory_mib}, request.memory_per_cpu ? "/cpu" : "");
+    out.add(",memory:").number(request.memory_mib).add(request.memory_per_cpu ? "/cpu" : "");
   }
   asked("time", request.time_limit, ",", out);
 }
 
 void audit_left(const Decision& decision, Text& out) {
   out.add(" left=");
-  if (decision.job != Why::kNone) return out.add("job:%s", word_of(decision.job));
+  if (decision.job != Why::kNone) {
+    out.add("job:").add(word_of(decision.job));
+    return;
+  }
   bool any = false;
   for (const Field field : kAll) {
     const FieldResult& result = decision[field];
     if (result.changed || result.why == Why::kNone) continue;
-    out.add("%s%s:%s", any ? "," : "", word_of(field), word_of(result.why));
+    out.add(any ? "," : "").add(word_of(field)).add(":").add(word_of(result.why));
     any = true;
   }
   if (!any) out.add("-");
@@ -147,17 +155,17 @@ void tell_user(const sphase_request& request, std::string_view profile, const De
   const bool asked_for = decision.mode_of_job && decision.mode == ResizeMode::kApply;
   Text done(buffer, sizeof(buffer));
   if (changes(request, decision, is_changed, done)) {
-    out.add("sphase: %s", buffer);
+    out.print("sphase: %s", buffer);
     evidence(advice, out);
     out.add("; --phase-resize=off keeps yours");
   }
   Text wish(buffer, sizeof(buffer));
   if (changes(request, decision, is_wish, wish)) {
     const FieldResult& time = decision[Field::kTime];
-    out.add("%ssphase: this would do: %s", out.empty() ? "" : "\n", buffer);
+    out.print("%ssphase: this would do: %s", out.empty() ? "" : "\n", buffer);
     evidence(advice, out);
-    out.add("; --phase-resize=apply%s asks for it",
-            is_wish(time) && !time.was_unset ? ",time" : "");
+    out.print("; --phase-resize=apply%s asks for it",
+              is_wish(time) && !time.was_unset ? ",time" : "");
   }
   if (out.empty() && asked_for) {
     out.add("sphase: left as it is: ");
@@ -175,10 +183,11 @@ void tell_audit(const sphase_request& request, std::string_view profile, const D
   const bool found = decision.state == AdviceState::kFound;
   out.add("sphase/1 profile=");
   out.add(profile);
-  out.add(" mode=%s from=%s advice=%s", word_of(decision.mode),
-          decision.mode_of_job ? "job" : "site", word_of(decision.state));
+  out.add(" mode=").add(word_of(decision.mode));
+  out.add(decision.mode_of_job ? " from=job" : " from=site");
+  out.add(" advice=").add(word_of(decision.state));
   if (found)
-    out.add(" runs=%u made=%lld", advice.head.runs, static_cast<long long>(advice.head.made_s));
+    out.print(" runs=%u made=%lld", advice.head.runs, static_cast<long long>(advice.head.made_s));
   audit_asked(request, out);
   audit_fields(request, decision, "set", is_changed, out);
   audit_fields(request, decision, "would", is_wish, out);
@@ -194,14 +203,14 @@ void tell_plan(std::string_view profile, const Decision& decision, const Advice&
   std::snprintf(name, sizeof(name), "%.*s", static_cast<int>(profile.size()), profile.data());
   out.add("{\"version\":1,\"profile\":");
   out.json(name);
-  out.add(",\"made\":%lld,\"policy\":", static_cast<long long>(advice.head.made_s));
+  out.print(",\"made\":%lld,\"policy\":", static_cast<long long>(advice.head.made_s));
   out.json(advice.head.policy);
-  out.add(",\"runs\":%u,\"phases\":[", advice.head.runs);
+  out.print(",\"runs\":%u,\"phases\":[", advice.head.runs);
   for (std::size_t i = 0; i < advice.head.phases; ++i) {
     const AdvicePhase& phase = advice.phase[i];
-    out.add("%s{\"path\":", i == 0 ? "" : ",");
+    out.print("%s{\"path\":", i == 0 ? "" : ",");
     out.json(phase.path);
-    out.add(
+    out.print(
         ",\"nodes\":%u,\"memory_mib\":%llu,\"time_s\":%.6g,\"time_low_s\":%.6g,"
         "\"time_high_s\":%.6g,\"runs\":%u}",
         phase.nodes, Number{(phase.memory_bytes + (1 << 20) - 1) >> 20},
@@ -217,11 +226,11 @@ void explain(const sphase_request& request, std::string_view profile, const Deci
   Text out(answer.message, sizeof(answer.message));
   out.add("sphase: profile ");
   out.add(profile);
-  out.add("\nsphase: mode %s, by %s", word_of(decision.mode),
-          decision.mode_of_job ? "--phase-resize" : "the site");
+  out.print("\nsphase: mode %s, by %s", word_of(decision.mode),
+            decision.mode_of_job ? "--phase-resize" : "the site");
   if (decision.state == AdviceState::kFound) {
-    out.add("\nsphase: advice from %u runs, policy %s, confidence %.0f %%", advice.head.runs,
-            advice.head.policy, static_cast<double>(advice.head.confidence) * 100);
+    out.print("\nsphase: advice from %u runs, policy %s, confidence %.0f %%", advice.head.runs,
+              advice.head.policy, static_cast<double>(advice.head.confidence) * 100);
   }
   if (decision.job != Why::kNone) {
     out.add("\nsphase: left as it is: ");
@@ -233,19 +242,19 @@ void explain(const sphase_request& request, std::string_view profile, const Deci
     if (result.changed || result.wanted) {
       change(request, field, result, out);
       out.add(result.changed ? ": would be changed" : ": advised only");
-      if (result.why != Why::kNone) out.add(" (%s)", sentence_of(result.why));
+      if (result.why != Why::kNone) out.print(" (%s)", sentence_of(result.why));
     } else {
-      out.add("%s ", name_of(field));
+      out.print("%s ", name_of(field));
       if (result.was_unset) {
         out.add("unset");
       } else {
         value(request, field, result.from, out);
       }
-      out.add(": stays (%s)", sentence_of(result.why));
+      out.print(": stays (%s)", sentence_of(result.why));
     }
   }
   if (answer.plan[0] != '\0')
-    out.add("\nsphase: the job gets a plan of %u phases", advice.head.phases);
+    out.print("\nsphase: the job gets a plan of %u phases", advice.head.phases);
 }
 
 }  // namespace sphase

@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/common/tools.h"
 
@@ -72,6 +75,55 @@ TEST_CASE("every key of the site is taken, in any case") {
   CHECK(config.limits.max_memory_mib == 2 << 20);
   CHECK(config.limits.min_time_min == 5);
   CHECK(config.limits.max_time_min == 60);
+}
+
+TEST_CASE(
+    "the example sphase.conf holds every key, each with its default, and its rules are right") {
+  std::string text = text_of(SPHASE_EXAMPLES "/sphase.conf");
+  std::set<std::string> keys;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto equals = line.find('=');
+    if (!line.empty() && line[0] != '#' && equals != line.npos) keys.insert(line.substr(0, equals));
+  }
+  CHECK(keys == std::set<std::string>{"AdviceExpiry", "AdviceTable", "ClusterDatabase", "MaxMemory",
+                                      "MaxNodes", "MaxTime", "MemoryMargin", "MemoryMarginLeast",
+                                      "MinMemory", "MinNodes", "MinRuns", "MinTime", "OptIn",
+                                      "Policy", "ResizeMode", "Threshold", "TimeMargin",
+                                      "WatchInterval"});
+  SiteConfig example;
+  const SiteConfig built_in;
+  CHECK(parse(text, example).empty());
+  const auto numbers = [](const SiteConfig& c) {
+    return std::vector<std::uint64_t>{static_cast<std::uint64_t>(c.limits.mode),
+                                      c.limits.opt_in,
+                                      c.limits.min_nodes,
+                                      c.limits.max_nodes,
+                                      c.limits.min_memory_mib,
+                                      c.limits.max_memory_mib,
+                                      c.limits.min_time_min,
+                                      c.limits.max_time_min,
+                                      c.threshold_percent,
+                                      c.runs_least,
+                                      c.memory_margin_percent,
+                                      c.memory_margin_mib,
+                                      c.time_margin_percent,
+                                      c.expiry_days,
+                                      c.watch_interval_s,
+                                      static_cast<std::uint64_t>(c.policy.kind),
+                                      static_cast<std::uint64_t>(c.policy.efficiency_least * 1000),
+                                      c.rules};
+  };
+  CHECK(numbers(example) == numbers(built_in));
+  CHECK(std::string(example.advice_table) == built_in.advice_table);
+  CHECK(std::string(example.cluster_db) == built_in.cluster_db);
+  for (const char* rule : {"# Partition=", "# Account=", "# Uid="}) {
+    const auto at = text.rfind(rule);
+    REQUIRE(at != text.npos);
+    text.erase(at, 2);
+  }
+  CHECK(parse(text, example).empty());
+  CHECK(example.rules == 3);
 }
 
 TEST_CASE("memory is MiB, or has a suffix") {

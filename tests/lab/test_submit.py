@@ -18,6 +18,7 @@ def minutes(text):
 class Submit(TelemetryCase):
     lab_name = "submit"
     lab_nodes = 4
+    lab_conf = ("GresTypes=gpu",)
 
     @classmethod
     def setUpClass(cls):
@@ -201,6 +202,9 @@ class Submit(TelemetryCase):
     def test_jobs_that_are_left_alone(self):
         self.assertLeft("array", "--array=1-2")
         self.assertLeft("script-sizes", script="srun -n2 hostname")
+        # The lab has no GPU: Slurm refuses such a job, after the plugin has said its part.
+        self.assertIn("left as it is: it asks for GRES",
+                      self.dry("--phase-telemetry=profile=big", "--gres=gpu:1", APPLY))
         self.lab.run(["scontrol", "create", "reservation", "ReservationName=r", "StartTime=now",
                       "Duration=60", f"Users={U1}", "Nodes=ALL", "Flags=IGNORE_JOBS"], check=True)
         self.addCleanup(self.lab.run, ["scontrol", "delete", "ReservationName=r"])
@@ -257,6 +261,31 @@ class Submit(TelemetryCase):
         done = self.lab.run_as(U1, ["salloc", "--phase-telemetry=profile=big", APPLY, "srun",
                                     "bash", "-c", "squeue -h -j $SLURM_JOB_ID -o %m"])
         self.assertEqual((done.rc, done.stdout.strip()), (0, "320M"), done.stderr)
+
+    def test_modes_of_srun_and_salloc(self):
+        for command in (["srun"], ["salloc", "srun"]):
+            for mode, said, memory in (("off", "", "500M"), ("observe", "", "500M"),
+                                       ("advise", "this would do: memory unset -> 320M", "500M"),
+                                       ("apply", "memory unset -> 320M", "320M")):
+                with self.subTest(command=command[0], mode=mode):
+                    done = self.lab.run_as(
+                        U1, [command[0], "--phase-telemetry=profile=big",
+                             f"--phase-resize={mode}", "-n1", *command[1:], "bash", "-c",
+                             "squeue -h -j $SLURM_JOB_ID -o %m"])
+                    self.assertEqual((done.rc, done.stdout.strip()), (0, memory), done.stderr)
+                    self.assertEqual("sphase: " in done.stderr, bool(said), done.stderr)
+                    self.assertIn(said, done.stderr)
+
+    def test_srun_and_salloc_of_jobs_that_are_left_alone(self):
+        self.lab.run(["scontrol", "create", "reservation", "ReservationName=s", "StartTime=now",
+                      "Duration=60", f"Users={U1}", "Nodes=ALL", "Flags=IGNORE_JOBS"], check=True)
+        self.addCleanup(self.lab.run, ["scontrol", "delete", "ReservationName=s"])
+        for command in ("srun", "salloc"):
+            with self.subTest(command):
+                done = self.lab.run_as(U1, [command, "--phase-telemetry=profile=big", APPLY,
+                                            "--reservation=s", "true"])
+                self.assertEqual(done.rc, 0, done.stderr)
+                self.assertIn("left as it is: it runs in a reservation", done.stderr)
 
     def test_a_wrong_value_is_refused_before_anything_is_queued(self):
         for command in (["sbatch"], ["srun", "true"], ["salloc", "true"]):

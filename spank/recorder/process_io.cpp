@@ -33,7 +33,6 @@ void raise(Io& most, const Io& now) {
 }  // namespace
 
 std::optional<Io> parse_io(std::string_view text) {
-  Io io;
   const auto rchar = number_after(text, "rchar");
   const auto wchar = number_after(text, "wchar");
   const auto read = number_after(text, "read_bytes");

@@ -414,7 +414,7 @@ TEST_CASE("sizes of a wide range are an even choice that holds both ends") {
 TEST_CASE("random runs: within what was seen, enough memory, finite, the same each time") {
   std::mt19937 random(17);
   const char* policies[] = {"efficiency>=0.7", "min-time", "min-cost"};
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 80; ++round) {
     std::vector<ObservedJob> runs;
     std::int64_t least = 1 << 30, most = 0, peak = 0;
     const std::size_t count = 1 + random() % 12;

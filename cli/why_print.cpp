@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -182,6 +183,32 @@ Json audit_json(const Audit& audit) {
 }  // namespace
 
 std::string why_left(const std::string& reason) { return sentence_of(kReasons, reason); }
+
+namespace {
+
+/// The word behind `key`, e.g. "JobName="; nullopt: there is none.
+MaybeText word_behind(const std::string& text, std::string_view key) {
+  const auto at = (' ' + text).find(' ' + std::string(key));
+  if (at == text.npos) return std::nullopt;
+  const auto begin = at + key.size();
+  return text.substr(begin, text.find_first_of(" \n", begin) - begin);
+}
+
+}  // namespace
+
+JobFacts facts_shown(const std::string& shown) {
+  JobFacts facts;
+  facts.job_id = std::strtoll(word_behind(shown, "JobId=").value_or("0").c_str(), nullptr, 10);
+  facts.name = word_behind(shown, "JobName=");
+  const std::string user = word_behind(shown, "UserId=").value_or("");  // "alice(1001)"
+  if (!user.empty()) facts.user = user.substr(0, user.find('('));
+  facts.source = "slurmctld";
+  // To the end of the line: the comment holds blanks, and the audit line skips what it does not
+  // know.
+  const auto comment = shown.find(" AdminComment=");
+  if (comment != shown.npos) facts.admin_comment = shown.substr(comment + 14);
+  return facts;
+}
 
 std::string submission_line(const JobFacts& job) {
   const auto audit = job.admin_comment ? parse_audit(*job.admin_comment) : std::nullopt;

@@ -20,6 +20,9 @@ struct WhyFacts {
 /// The sentence for a reason of AuditLeft; the word itself where it is not known.
 std::string why_left(const std::string& reason);
 
+/// What `scontrol --oneliner show job` tells: number, name, user, AdminComment. job_id 0: no job.
+JobFacts facts_shown(const std::string& shown);
+
 /// For the head of a report: what was changed or advised at submission; "" = nothing.
 std::string submission_line(const JobFacts& job);
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/run_command.h"
+
 using namespace sphase;
 using Words = std::vector<std::string>;
 
@@ -23,4 +25,15 @@ TEST_CASE("sphase's lines are told from Slurm's") {
 TEST_CASE("what comes from outside cannot steer a terminal") {
   const DryRun result = sort_lines("sbatch: sphase: \x1b[2Jx\n");
   CHECK(result.explanation.front().find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a command's output and exit code come back; one that is not there is said") {
+  const auto done = run_command({"sh", "-c", "echo $A; echo b >&2; exit 3"}, {{"A", "x y"}});
+  REQUIRE(done);
+  CHECK(done->text == "x y\nb\n");
+  CHECK(done->code == 3);
+  const auto absent = run_command({"/nonexistent/command"});
+  REQUIRE(absent);
+  CHECK(absent->code == 127);
+  CHECK(absent->text.find("cannot start /nonexistent/command: No such file") == 0);
 }

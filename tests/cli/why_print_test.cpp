@@ -75,6 +75,22 @@ TEST_CASE("a report says in its head what was changed at submission, and what wa
   CHECK(line_of("a ticket").empty());
 }
 
+TEST_CASE("what scontrol shows of a job is enough for its audit line") {
+  const JobFacts facts = facts_shown(
+      "JobId=12 ArrayJobId=3 JobName=solver UserId=alice(1001) GroupId=x(1) AdminComment=ticket 7; "
+      "sphase/1 profile=1001/a mode=apply from=job advice=found runs=3 made=9 asked=nodes:4 "
+      "set=nodes:1 would=- left=- WorkDir=/home/alice StdErr=/x\n");
+  CHECK(facts.job_id == 12);
+  CHECK(facts.name == "solver");
+  CHECK(facts.user == "alice");
+  const auto audit = parse_audit(facts.admin_comment.value_or(""));
+  REQUIRE(audit);
+  CHECK(audit->profile == "1001/a");
+  CHECK(audit->set.nodes == 1);
+  CHECK(facts_shown("slurm_load_jobs error: Invalid job id specified").job_id == 0);
+  CHECK(facts_shown("").job_id == 0);
+}
+
 TEST_CASE("advised only, by the site") {
   const auto text = why_text(facts_of(
       "sphase/1 profile=1001/~3f2a90cc12ab34ef mode=advise from=site advice=found runs=3 made=1 "

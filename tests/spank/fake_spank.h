@@ -24,7 +24,7 @@ struct fake_spank {
   int exit_status;
   const char* cores;
   uint64_t memory_mib;
-  int registered; /* options */
+  int registered;                                                  /* options */
   int (*option_callback)(int value, const char* text, int remote); /* --phase-telemetry */
   int (*resize_callback)(int value, const char* text, int remote); /* --phase-resize */
   long calls; /* of anything but spank_context() */

@@ -2,11 +2,14 @@
 as a daemon beside slurmctld; an ordinary user submits the same script again and again, and nobody
 touches anything."""
 
+import configparser
 import json
+import shlex
 import signal
 import statistics
 import unittest
 
+from lab import REPO
 from telemetry import TelemetryCase, U1, build_dir, wait_for
 
 APPLY = "--phase-resize=apply"
@@ -37,10 +40,19 @@ class Learning(TelemetryCase):
         plugstack = (cls.lab.dir / "etc" / "plugstack.conf").read_text()
         cls.lab.set_plugstack(plugstack.replace("default=off", "default=on"))
         with cls.lab.log("watch").open("w", encoding="utf-8") as log:
-            cls.watch = cls.lab.popen_as(
-                None, [build_dir() / "collector" / "sphase-collector", "watch",
-                       cls.lab.dir / "spool-sphase", "--interval", "1s"], stderr=log)
+            cls.watch = cls.lab.popen_as(None, [*cls.unit_command(), "--interval", "1s"],
+                                         stderr=log)
         cls.addClassCleanup(cls.end_watch)
+
+    @classmethod
+    def unit_command(cls):
+        """ExecStart of the example systemd unit, with this lab's paths."""
+        unit = configparser.ConfigParser(interpolation=None)
+        unit.read(REPO / "slurm-conf-examples" / "sphase-collector-watch.service")
+        here = {"/usr/sbin/sphase-collector": build_dir() / "collector" / "sphase-collector",
+                "/var/spool/sphase": cls.lab.dir / "spool-sphase",
+                "/etc/slurm/sphase.conf": cls.lab.sphase_conf}
+        return [here.get(word, word) for word in shlex.split(unit["Service"]["ExecStart"])]
 
     @classmethod
     def end_watch(cls):

@@ -104,9 +104,14 @@ extern SPHASE_HIDDEN union sphase_page {
 } sphase_page;
 
 extern SPHASE_HIDDEN int sphase_fork_keeps_page; /* 1: no MADV_WIPEONFORK here, compare pids */
-/* initial-exec: one %fs-relative access, no call; 170 bytes of the space that dlopen has for it. */
+/* initial-exec: one %fs-relative access, no call; 170 bytes of the space that dlopen has for it.
+ * That is 512 bytes for all libraries of a program: the adapters of marker/hooks, of which several
+ * may be loaded, take their copy elsewhere. */
+#ifndef SPHASE_TLS_MODEL
+#define SPHASE_TLS_MODEL "initial-exec"
+#endif
 extern SPHASE_HIDDEN __thread struct sphase_thread sphase_self
-    __attribute__((tls_model("initial-exec")));
+    __attribute__((tls_model(SPHASE_TLS_MODEL)));
 
 static inline uint32_t sphase_word(void) {
   return __atomic_load_n(&sphase_page.process.word, __ATOMIC_ACQUIRE);

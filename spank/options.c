@@ -50,6 +50,33 @@ static int parse_size(const char* value, int64_t* out) {
   return 0;
 }
 
+/* "off", or names of hooks joined by `joint`. */
+static int parse_hooks(const char* value, char joint, unsigned known, unsigned* out) {
+  static const struct {
+    const char* name;
+    unsigned bit;
+  } hooks[] = {
+      {"kokkos", kHookKokkos}, {"nvtx", kHookNvtx}, {"itt", kHookItt}, {"preload", kHookPreload}};
+  unsigned all = 0;
+  while (strcmp(value, "off") != 0) {
+    const char* end = strchr(value, joint);
+    const size_t length = end != NULL ? (size_t)(end - value) : strlen(value);
+    unsigned bit = 0;
+    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); ++i) {
+      if (strlen(hooks[i].name) == length && strncmp(value, hooks[i].name, length) == 0) {
+        bit = hooks[i].bit & known;
+      }
+    }
+    if (bit == 0) return -1;
+    all |= bit;
+    if (end == NULL) break;
+    value = end + 1;
+    if (strcmp(value, "off") == 0) return -1;
+  }
+  *out = all;
+  return 0;
+}
+
 /* What the user typed is quoted in a message of one line. */
 static void keep_to_one_line(char* why) {
   for (char* c = why; *c != '\0'; ++c) {
@@ -80,6 +107,18 @@ static int job_option(const char* key, const char* value, struct sphase_job_opti
     snprintf(why, why_size,
              "--phase-telemetry: profile=%.40s is not a name; use letters, digits and _ . - / "
              "(at most 127 characters)",
+             value);
+    return -1;
+  }
+  if (strcmp(key, "hooks") == 0) {
+    if (parse_hooks(value, '+', kHookKokkos | kHookNvtx | kHookItt | kHookPreload, &out->hooks) ==
+        0) {
+      out->hooks_given = 1;
+      return 0;
+    }
+    snprintf(why, why_size,
+             "--phase-telemetry: hooks=%.40s is not known; use hooks=off or some of "
+             "hooks=kokkos+nvtx+itt+preload",
              value);
     return -1;
   }
@@ -133,6 +172,8 @@ void sphase_site_options_default(struct sphase_site_options* out) {
   snprintf(out->node_db, sizeof(out->node_db), "%s", "/var/spool/sphase/%n/node.db");
   snprintf(out->run_dir, sizeof(out->run_dir), "%s", "/run/sphase");
   snprintf(out->recorder, sizeof(out->recorder), "%s", "/usr/libexec/sphase/sphase-recorder");
+  out->hooks = kHookKokkos | kHookNvtx | kHookItt;
+  snprintf(out->hooks_dir, sizeof(out->hooks_dir), "%s", "/usr/libexec/sphase/hooks");
 }
 
 static int copy_path(const char* value, char* out, size_t size) {
@@ -176,13 +217,19 @@ int sphase_site_option_parse(const char* argument, struct sphase_site_options* o
     } else if (IS("recorder")) {
       failed = copy_path(value, out->recorder, sizeof(out->recorder));
       right = "recorder=/usr/libexec/sphase/sphase-recorder, an absolute path";
+    } else if (IS("hooks")) {
+      failed = parse_hooks(value, ',', kHookKokkos | kHookNvtx | kHookItt, &out->hooks);
+      right = "hooks=off or some of hooks=kokkos,nvtx,itt";
+    } else if (IS("hooks_dir")) {
+      failed = copy_path(value, out->hooks_dir, sizeof(out->hooks_dir));
+      right = "hooks_dir=/usr/libexec/sphase/hooks, an absolute path";
     }
 #undef IS
   }
   if (right == NULL) {
     snprintf(why, why_size,
              "plugstack.conf: unknown argument \"%.60s\" is ignored; known are default= period= "
-             "max_bytes= node_db= run_dir= recorder=",
+             "max_bytes= node_db= run_dir= recorder= hooks= hooks_dir=",
              argument);
     return -1;
   }

@@ -21,22 +21,29 @@ enum {
   kMaxBytesDefaultMiB = 1024
 };
 
+/* The adapters of marker/hooks, as bits. */
+enum sphase_hook { kHookKokkos = 1, kHookNvtx = 2, kHookItt = 4, kHookPreload = 8 };
+
 /* --phase-telemetry[=off|on|key=value,…] as one job asked for it. */
 struct sphase_job_options {
   int on;            /* 0: --phase-telemetry=off */
   int period_ms;     /* 0: not given, the site's default holds */
   char events[128];  /* PAPI events joined by '+', "" = not given */
   char profile[128]; /* "" = not given */
+  int hooks_given;
+  unsigned hooks; /* if given: enum sphase_hook, 0 = hooks=off */
 };
 
 /* plugstack.conf arguments: the site's defaults. */
 struct sphase_site_options {
-  int default_on;     /* default=on|off */
-  int period_ms;      /* period= */
-  int64_t max_bytes;  /* max_bytes= cap of node.db */
-  char node_db[256];  /* node_db= with %n for the node's name */
-  char run_dir[80];   /* run_dir= sockets and notes; short, for sun_path */
-  char recorder[256]; /* recorder= path of sphase-recorder */
+  int default_on;      /* default=on|off */
+  int period_ms;       /* period= */
+  int64_t max_bytes;   /* max_bytes= cap of node.db */
+  char node_db[256];   /* node_db= with %n for the node's name */
+  char run_dir[80];    /* run_dir= sockets and notes; short, for sun_path */
+  char recorder[256];  /* recorder= path of sphase-recorder */
+  unsigned hooks;      /* hooks= enum sphase_hook without kHookPreload, which a job must ask for */
+  char hooks_dir[256]; /* hooks_dir= where the adapters are */
 };
 
 /* Parses `text` (NULL, "" and "(null)" mean "on"). Returns 0, or -1 with one line in `why` that

@@ -26,7 +26,8 @@ static struct spank_option telemetry_option = {
     .name = (char*)"phase-telemetry",
     .arginfo = (char*)"off|key=value,...",
     .usage = (char*)"record CPU, memory and I/O of each phase of the job, on every node (sphase); "
-                    "keys: period=1s, events=PAPI_TOT_INS+PAPI_TOT_CYC, profile=NAME",
+                    "keys: period=1s, events=PAPI_TOT_INS+PAPI_TOT_CYC, profile=NAME, "
+                    "hooks=kokkos+nvtx+itt+preload",
     .has_arg = 2, /* optional */
     .val = 0,
     .cb = option_given,

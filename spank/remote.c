@@ -21,6 +21,7 @@
 #include "common/note.h"
 #include "common/ring.h"
 #include "spank/describe.h"
+#include "spank/hooks.h"
 #include "spank/options.h"
 #include "spank/plugin.h"
 #include "spank/recorder_link.h"
@@ -158,6 +159,7 @@ void sphase_remote_start(spank_t spank) {
   find_option(spank);
   /* A step inside a batch job inherits its batch step's socket by the environment. */
   spank_unsetenv(spank, SPHASE_SOCKET_ENV);
+  sphase_hooks_clear(spank, site.hooks_dir);
   if (!job.on) return;
 
   sphase_describe_step(spank, &site, &job, option_text, &step);
@@ -168,7 +170,10 @@ void sphase_remote_start(spank_t spank) {
     return;
   }
   start_recorder();
-  if (recorder.link >= 0) spank_setenv(spank, SPHASE_SOCKET_ENV, step.socket_path, 1);
+  if (recorder.link < 0) return;
+  spank_setenv(spank, SPHASE_SOCKET_ENV, step.socket_path, 1);
+  const int direct = step_id != SLURM_BATCH_SCRIPT && step_id != SLURM_INTERACTIVE_STEP;
+  sphase_hooks_set(spank, site.hooks_dir, job.hooks_given ? job.hooks : site.hooks, direct);
 }
 
 /* A recorder that is killed cannot remove its socket. */

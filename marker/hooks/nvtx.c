@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * NVTX 3 (and libnvToolsExt of CUDA 10 to 12): NVTX_INJECTION64_PATH names this library. A program
- * may hold several copies of NVTX; each calls InitializeInjectionNvtx2 and has its own tables.
+ * NVTX 3: NVTX_INJECTION64_PATH names this library. A program may hold several copies of NVTX,
+ * which is headers only; each calls InitializeInjectionNvtx2 and has its own tables.
  *
  * A push is a phase of its thread; domains nest each on their own, as NVTX has it. A started range
  * (nvtxRangeStart) is a phase of the thread that starts it and ends by its name. A mark is an

@@ -13,7 +13,8 @@
  *   files=N                limit of descriptors
  *   restarts=N             SLURM_RESTART_COUNT, which a batch step has only from task_init on
  *   sigterm=blocked        as slurmstepd does it
- *   stop=attached          stops after the last attach and waits to be killed
+ *   show=NAME              the job's variable is printed when the hooks before its tasks were
+ * called stop=attached          stops after the last attach and waits to be killed
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,6 +47,8 @@ static struct {
   int nofile;
   int stop;
   const char* restarts;
+  const char* shown[8];
+  int shown_count;
 } setup = {.tasks = 1, .rounds = 1};
 
 static void* library;
@@ -195,6 +198,10 @@ static void play_step(void) {
   if (!quiet) {
     const char* socket = fake_spank_env_of("SPHASE_SOCKET");
     printf("socket %s\n", socket != NULL ? socket : "none");
+    for (int i = 0; i < setup.shown_count; ++i) {
+      const char* value = fake_spank_env_of(setup.shown[i]);
+      printf("env %s=%s\n", setup.shown[i], value != NULL ? value : "(unset)");
+    }
   }
   if (setup.nofile == 0) run_tasks();
   hook("exit");
@@ -263,6 +270,8 @@ static void take_word(char* word) {
     setrlimit(RLIMIT_NOFILE, &few);
   } else if (IS("restarts")) {
     setup.restarts = value;
+  } else if (IS("show")) {
+    if (setup.shown_count < 8) setup.shown[setup.shown_count++] = value;
   } else if (IS("stop")) {
     setup.stop = 1;
   } else if (IS("sigterm")) {

@@ -128,6 +128,35 @@ TEST_CASE("a profile is a name of at most 127 characters") {
   }
 }
 
+TEST_CASE("hooks are off, or some names joined by +; without the key the site's hold") {
+  CHECK(parse("period=1s").options.hooks_given == 0);
+  struct Case {
+    const char* text;
+    unsigned hooks;
+  };
+  for (const Case& c : {Case{"hooks=off", 0},
+                        {"hooks=kokkos", kHookKokkos},
+                        {"hooks=itt+nvtx", kHookNvtx | kHookItt},
+                        {"hooks=preload+preload", kHookPreload},
+                        {"hooks=kokkos+nvtx+itt+preload,period=1s",
+                         kHookKokkos | kHookNvtx | kHookItt | kHookPreload}}) {
+    CAPTURE(c.text);
+    const Parsed parsed = parse(c.text);
+    CHECK(parsed.result == 0);
+    CHECK(parsed.options.hooks_given == 1);
+    CHECK(parsed.options.hooks == c.hooks);
+  }
+  for (const char* wrong :
+       {"hooks=", "hooks=on", "hooks=Kokkos", "hooks=kokkos+", "hooks=+kokkos", "hooks=kokkos++itt",
+        "hooks=kokkos+off", "hooks=off+kokkos", "hooks=kokkos ", "hooks=kokko", "hooks=kokkosx"}) {
+    CAPTURE(wrong);
+    const Parsed parsed = parse(wrong);
+    CHECK(parsed.result == -1);
+    CHECK(parsed.options.hooks_given == 0);
+    check_line(parsed.why, wrong, "use hooks=off or some of hooks=kokkos+nvtx+itt+preload");
+  }
+}
+
 TEST_CASE("what is no key=value, or an unknown key, is told with the right form") {
   for (const char* wrong : {"hello", "On", "OFF", ",", "period=1s,", ",period=1s", "on,period=1s",
                             "period=1s,,profile=a", " "}) {
@@ -189,6 +218,8 @@ TEST_CASE("the site's defaults") {
   CHECK(site.options.max_bytes == INT64_C(1) << 30);
   CHECK(std::string(site.options.node_db) == "/var/spool/sphase/%n/node.db");
   CHECK(std::string(site.options.run_dir) == "/run/sphase");
+  CHECK(site.options.hooks == (kHookKokkos | kHookNvtx | kHookItt));
+  CHECK(std::string(site.options.hooks_dir) == "/usr/libexec/sphase/hooks");
 }
 
 TEST_CASE("every argument of the plugstack line") {
@@ -208,18 +239,38 @@ TEST_CASE("every argument of the plugstack line") {
   CHECK(site.take("default=off"));
   CHECK(site.options.default_on == 0);
   CHECK(site.take("max_bytes=16M"));
+  CHECK(site.take("hooks=itt,kokkos"));
+  CHECK(site.options.hooks == (kHookKokkos | kHookItt));
+  CHECK(site.take("hooks=off"));
+  CHECK(site.options.hooks == 0);
+  CHECK(site.take("hooks_dir=/opt/hooks"));
+  CHECK(std::string(site.options.hooks_dir) == "/opt/hooks");
 }
 
 TEST_CASE("a wrong argument of the plugstack line keeps the default and says what is right") {
   const Site untouched;
-  for (const std::string& wrong :
-       {std::string("default=yes"), std::string("default="), std::string("period=1"),
-        std::string("period=61m"), std::string("max_bytes=15M"), std::string("max_bytes=1"),
-        std::string("max_bytes=1T"), std::string("max_bytes=-1G"), std::string("max_bytes=0G"),
-        std::string("max_bytes=99999999999999999999G"), std::string("max_bytes=1000001G"),
-        std::string("node_db=relative/x"), std::string("node_db="),
-        "node_db=/" + std::string(255, 'x'), "run_dir=/" + std::string(79, 'x'),
-        std::string("recorder=sphase-recorder"), "recorder=/" + std::string(255, 'x')}) {
+  for (const std::string& wrong : {std::string("default=yes"),
+                                   std::string("default="),
+                                   std::string("period=1"),
+                                   std::string("period=61m"),
+                                   std::string("max_bytes=15M"),
+                                   std::string("max_bytes=1"),
+                                   std::string("max_bytes=1T"),
+                                   std::string("max_bytes=-1G"),
+                                   std::string("max_bytes=0G"),
+                                   std::string("max_bytes=99999999999999999999G"),
+                                   std::string("max_bytes=1000001G"),
+                                   std::string("node_db=relative/x"),
+                                   std::string("node_db="),
+                                   "node_db=/" + std::string(255, 'x'),
+                                   "run_dir=/" + std::string(79, 'x'),
+                                   std::string("recorder=sphase-recorder"),
+                                   "recorder=/" + std::string(255, 'x'),
+                                   std::string("hooks="),
+                                   std::string("hooks=kokkos,preload"),
+                                   std::string("hooks=kokkos+nvtx"),
+                                   std::string("hooks_dir=hooks"),
+                                   "hooks_dir=/" + std::string(255, 'x')}) {
     CAPTURE(wrong);
     Site site;
     CHECK_FALSE(site.take(wrong));

@@ -279,6 +279,7 @@ static void load_itt(const char* file, unsigned long build) {
 static void do_itt(const char* word, const char* name) {
   const struct id null = {0, 0, 0};
   struct itt_name handle = {name};
+  if (itt == NULL) return;
   if (IS("i.domain")) {
     itt_domain = itt_domain == NULL ? domains : itt_domain + 1;
     *itt_domain = (struct itt_domain){1, name};
@@ -286,8 +287,8 @@ static void do_itt(const char* word, const char* name) {
   if (IS("i.off")) itt_domain->flags = 0;
   if (IS("i.on")) itt_domain->flags = 1;
   if (IS("i.begin") && itt->begin != NULL) itt->begin(itt_domain, null, null, &handle);
-  if (IS("i.nohandle")) itt->begin(itt_domain, null, null, NULL);
-  if (IS("i.nodomain")) itt->begin(NULL, null, null, &handle);
+  if (IS("i.nohandle") && itt->begin != NULL) itt->begin(itt_domain, null, null, NULL);
+  if (IS("i.nodomain") && itt->begin != NULL) itt->begin(NULL, null, null, &handle);
   if (IS("i.fn")) itt->begin_fn(itt_domain, null, null, NULL);
   if (IS("i.end") && itt->end != NULL) itt->end(itt_domain);
   if (IS("i.frame")) itt->frame(itt_domain, NULL);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/usage_row.h"
+#include "collector/timeline/usage_row.h"
 
 namespace sphase {
 

@@ -9,7 +9,7 @@
 #include "cli/report_print.h"
 #include "cli/table.h"
 #include "collector/cluster_db.h"
-#include "collector/job_list.h"
+#include "collector/timeline/job_list.h"
 
 namespace sphase {
 namespace {

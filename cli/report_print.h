@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/timeline.h"
+#include "collector/timeline/timeline.h"
 
 namespace sphase {
 

@@ -8,7 +8,7 @@
 #include "cli/report_print.h"
 #include "cli/table.h"
 #include "cli/why_print.h"
-#include "collector/node_names.h"
+#include "collector/timeline/node_names.h"
 
 namespace sphase {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "collector/learn/audit.h"
 #include "collector/learn/observation.h"
-#include "collector/timeline.h"
+#include "collector/timeline/timeline.h"
 
 namespace sphase {
 

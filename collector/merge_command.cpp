@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collector/cluster_db.h"
-#include "collector/merge_all.h"
+#include "collector/ingest/merge_all.h"
 #include "collector/site.h"
 
 namespace sphase {

@@ -14,8 +14,8 @@
 
 #include "collector/cluster_db.h"
 #include "collector/file_lock.h"
+#include "collector/ingest/merge_all.h"
 #include "collector/learn/learn.h"
-#include "collector/merge_all.h"
 #include "collector/site.h"
 #include "collector/watch.h"
 #include "common/clock.h"

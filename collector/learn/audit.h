@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/sample_series.h"
+#include "collector/timeline/sample_series.h"
 
 namespace sphase {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "collector/timeline.h"
+#include "collector/timeline/timeline.h"
 
 namespace sphase {
 

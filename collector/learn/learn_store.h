@@ -8,7 +8,7 @@
 
 #include "collector/learn/advise.h"
 #include "collector/learn/observation.h"
-#include "collector/timeline_load.h"
+#include "collector/timeline/timeline_load.h"
 #include "common/sqlite_db.h"
 
 namespace sphase {

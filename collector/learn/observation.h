@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/timeline.h"
+#include "collector/timeline/timeline.h"
 
 namespace sphase {
 

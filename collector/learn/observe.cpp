@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "collector/intervals.h"
 #include "collector/learn/audit.h"
 #include "collector/learn/cpu_curve.h"
 #include "collector/learn/observation.h"
+#include "collector/timeline/intervals.h"
 #include "common/profile_key.h"
 
 namespace sphase {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "collector/usage_row.h"
+#include "collector/timeline/usage_row.h"
 
 using namespace sphase;
 

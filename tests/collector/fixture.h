@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collector/cluster_db.h"
-#include "collector/timeline.h"
+#include "collector/timeline/timeline.h"
 #include "common/schema.h"
 #include "common/sqlite_db.h"
 #include "common/vocabulary.h"

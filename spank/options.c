@@ -172,7 +172,9 @@ void sphase_site_options_default(struct sphase_site_options* out) {
   snprintf(out->node_db, sizeof(out->node_db), "%s", "/var/spool/sphase/%n/node.db");
   snprintf(out->run_dir, sizeof(out->run_dir), "%s", "/run/sphase");
   snprintf(out->recorder, sizeof(out->recorder), "%s", "/usr/libexec/sphase/sphase-recorder");
-  out->hooks = kHookKokkos | kHookNvtx | kHookItt;
+  /* Not Kokkos: it ends a program whose wrapper script exports its other variable, and prints
+   * where a container lacks the adapter. Who chooses it can know his programs. */
+  out->hooks = kHookNvtx | kHookItt;
   snprintf(out->hooks_dir, sizeof(out->hooks_dir), "%s", "/usr/libexec/sphase/hooks");
 }
 

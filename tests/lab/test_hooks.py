@@ -17,7 +17,8 @@ class Hooks(TelemetryCase):
     def setUpClass(cls):
         super().setUpClass()
         folder = cls.lab.build / "marker" / "hooks"
-        cls.lab.set_plugstack(f"{cls.lab.plugstack_text().rstrip()} hooks_dir={folder}\n")
+        cls.lab.set_plugstack(f"{cls.lab.plugstack_text().rstrip()} hooks_dir={folder}"
+                              " hooks=kokkos,nvtx,itt\n")
         cls.programs = cls.lab.build / "tests" / "marker" / "hooks"
 
     def paths(self, job):

@@ -52,8 +52,13 @@ const std::string kAll =
 
 }  // namespace
 
-TEST_CASE("a recorded step gets every adapter that is there, but nothing is preloaded unasked") {
-  CHECK(HooksPlace().environment({"option=on"}) == kAll);
+TEST_CASE("a recorded step gets NVTX and ITT by default, Kokkos where the site says so") {
+  CHECK(HooksPlace().environment({"option=on"}) ==
+        "NVTX_INJECTION64_PATH=ours:nvtx.so INTEL_LIBITTNOTIFY64=ours:itt.so");
+  CHECK(HooksPlace().environment({"option=on", "arg:hooks=kokkos,nvtx,itt"}) == kAll);
+}
+
+TEST_CASE("only adapters that are there are named, and nothing is preloaded unasked") {
   CHECK(HooksPlace({"nvtx", "preload"}).environment({"option=on"}) ==
         "NVTX_INJECTION64_PATH=ours:nvtx.so");
   CHECK(HooksPlace({"none"}).environment({"option=hooks=kokkos+nvtx+itt+preload"}) == "");

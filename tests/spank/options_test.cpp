@@ -218,7 +218,7 @@ TEST_CASE("the site's defaults") {
   CHECK(site.options.max_bytes == INT64_C(1) << 30);
   CHECK(std::string(site.options.node_db) == "/var/spool/sphase/%n/node.db");
   CHECK(std::string(site.options.run_dir) == "/run/sphase");
-  CHECK(site.options.hooks == (kHookKokkos | kHookNvtx | kHookItt));
+  CHECK(site.options.hooks == (kHookNvtx | kHookItt));
   CHECK(std::string(site.options.hooks_dir) == "/usr/libexec/sphase/hooks");
 }
 

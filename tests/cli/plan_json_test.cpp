@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,8 @@ Advice advice_of(int phases) {
   std::strcpy(advice.head.policy, "efficiency>=0.7");
   for (int i = 0; i < phases; ++i) {
     AdvicePhase& phase = advice.phase[advice.head.phases++];
-    std::strcpy(phase.path, i == 0 ? "solve" : "od\"d\\ \x01 \xc3\xa9");
+    const char* const path = i == 0 ? "solve" : "od\"d\\ \x01 \xc3\xa9";
+    std::snprintf(phase.path, sizeof(phase.path), "%s", path);
     phase.nodes = 4;
     phase.runs = 14;
     phase.memory_bytes = (5120ULL << 20) - static_cast<unsigned>(i);

@@ -41,7 +41,7 @@ void check(const Row& row) {
 SubmitRule& add_rule(Submission& submission, SubmitRule::Scope scope, const char* name) {
   SubmitRule& added = submission.config.rule[submission.config.rules++];
   added.scope = scope;
-  std::strcpy(added.name, name);
+  std::snprintf(added.name, sizeof(added.name), "%s", name);
   return added;
 }
 

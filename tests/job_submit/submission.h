@@ -2,6 +2,7 @@
 // learned about it.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
 
 #include "job_submit/decide.h"
@@ -54,7 +55,7 @@ inline void add_phases(Advice& advice) {
   const char* const names[] = {"stage", "solve", "post"};
   for (int i = 0; i < 3; ++i) {
     AdvicePhase& phase = advice.phase[i];
-    std::strcpy(phase.path, names[i]);
+    std::snprintf(phase.path, sizeof(phase.path), "%s", names[i]);
     phase.nodes = i == 1 ? 4 : 1;
     phase.runs = 14;
     phase.memory_bytes = static_cast<std::uint64_t>(i + 2) * kGiB;

@@ -104,7 +104,7 @@ TEST_CASE("a hostile comment is read in bounded time and space") {
   std::string left = "sphase/1 left=";
   for (int i = 0; i < 200; ++i) left += "a:b,";
   CHECK(parse_audit(left)->left.size() == 16);
-  CHECK(parse_audit("sphase/1 " + std::string(10'000'000, 'x')));
+  CHECK(parse_audit("sphase/1 " + std::string(5'000'000, 'x')));
   CHECK_FALSE(parse_audit("sphase/1 " + std::string(5000, ' ') + "runs=7")->runs);
   std::string many;
   for (int i = 0; i < 100'000; ++i) many += "sphase/1x";

@@ -201,12 +201,12 @@ TEST_CASE("only what is news to learning brings a job back") {
     run_sql(cluster.db(), same);
     CHECK(ready(cluster).empty());
   }
-  for (const char* news :
-       {"UPDATE job SET state = 'FAILED'", "UPDATE job SET admin_comment = 'x'",
-        "UPDATE job SET suspended_s = 3", "UPDATE run SET last_ns = last_ns + 1",
-        "UPDATE allocation SET memory_bytes = 1",
-        "INSERT INTO run(cluster, job_id, restart_count, start_ns, step, node, uid, period_ns,"
-        " sphase_version) VALUES('c1', 123, 0, 1, '7', 'n7', 1, 1, 'x')"}) {
+  const char* const new_run =
+      "INSERT INTO run(cluster, job_id, restart_count, start_ns, step, node, uid, period_ns,"
+      " sphase_version) VALUES('c1', 123, 0, 1, '7', 'n7', 1, 1, 'x')";
+  for (const char* news : {"UPDATE job SET state = 'FAILED'", "UPDATE job SET admin_comment = 'x'",
+                           "UPDATE job SET suspended_s = 3", "UPDATE run SET last_ns = last_ns + 1",
+                           "UPDATE allocation SET memory_bytes = 1", new_run}) {
     INFO(news);
     empty_queue(cluster);
     run_sql(cluster.db(), news);

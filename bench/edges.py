@@ -8,27 +8,21 @@ and with what a node agent can say that looks at the step's CPU time once a seco
 """
 
 import bisect
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "tests" / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+
+from bench_result import BUILD, QUICK, percentile, write_result
 
 from lab import Lab, USERS, wait_for
 from telemetry import Store, truths
 
-BUILD = REPO / "build" / "release"
 LENGTHS_MS = (1, 10, 100, 1000)
 COUNT = 60
-
-
-def percentile(values, share):
-    return sorted(values)[int(share * (len(values) - 1))]
 
 
 def busy_cores():
@@ -89,7 +83,7 @@ def figures_of(found, run):
 
 
 def main():
-    count = 10 if "--quick" in sys.argv else COUNT
+    count = 10 if QUICK else COUNT
     others = busy_cores()
     try:
         with Lab("edges", nodes=1, build=BUILD) as lab:
@@ -99,17 +93,8 @@ def main():
         for other in others:
             other.kill()
             other.wait()
-    result = {"bench": "edges",
-              "machine": {"cpus": os.cpu_count(), "kernel": platform.release()},
-              "figures": figures,
-              "why_null": {key: "no sample on both sides" for key, value in figures.items()
-                           if value is None},
-              "command": "./dev bench edges"}
-    out = REPO / "build" / "bench" / "edges.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
-    for key, value in figures.items():
-        print(f"{key:36} {'-' if value is None else format(value, '12.3f')}")
+    write_result("edges", figures, {key: "no sample on both sides"
+                                    for key, value in figures.items() if value is None})
 
 
 if __name__ == "__main__":

@@ -5,15 +5,13 @@ Pairs of `srun true` without and with --phase-telemetry inside one allocation of
 alternating order; the figure is the median of the differences. The same for a step on four nodes.
 """
 
-import json
-import os
-import platform
 import statistics
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "tests" / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+
+from bench_result import QUICK, write_result
 
 from lab import Lab, USERS
 
@@ -44,33 +42,16 @@ def measure(lab, nodes, step, pairs):
     return without, added
 
 
-def cpu_model():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown"
-
-
 def main():
-    pairs = 12 if "--quick" in sys.argv else 50
+    pairs = 12 if QUICK else 50
     with Lab("launch", nodes=4) as lab:
         measure(lab, 1, "-N1 -n1", 3)  # warm
         one, one_added = measure(lab, 1, "-N1 -n1", pairs)
         four, four_added = measure(lab, 4, "-N4 -n4", pairs)
     figures = {"srun_true_ms": one, "srun_true_added_ms": one_added, "step4_ms": four,
                "step4_added_ms": four_added, "hdf5_srun_true_added_ms": None}
-    result = {"bench": "launch",
-              "machine": {"cpus": os.cpu_count(), "kernel": platform.release(),
-                          "model": cpu_model()},
-              "figures": figures,
-              "why_null": {"hdf5_srun_true_added_ms":
-                           "measured with the benches of the counters issue"},
-              "command": "./dev bench launch"}
-    out = REPO / "build" / "bench" / "launch.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
-    for key, value in figures.items():
-        print(f"{key:32} {'-' if value is None else format(value, '12.3f')}")
+    write_result("launch", figures,
+                 {"hdf5_srun_true_added_ms": "measured with the benches of the counters issue"})
 
 
 if __name__ == "__main__":

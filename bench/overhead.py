@@ -7,20 +7,17 @@ turn. Each configuration is paired with the run without telemetry of the same ro
 median of the ratios. The programs time themselves, so that the launch is not in it (bench launch).
 """
 
-import json
-import os
-import platform
 import random
 import statistics
 import sys
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "tests" / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+
+from bench_result import BUILD, QUICK, write_result
 
 from lab import Lab, USERS
 
-BUILD = REPO / "build" / "release"
 ROUNDS = 2000  # of about 1 ms
 PAIRS = 25
 # Option of srun, and whether the program marks: a begin or an end in each round, so 1000 a second.
@@ -65,19 +62,10 @@ def figures_of(results):
 
 
 def main():
-    quick = "--quick" in sys.argv
     with Lab("overhead", nodes=1, build=BUILD) as lab:
         measure(lab, 1, 100)  # warm
-        figures = figures_of(measure(lab, 3 if quick else PAIRS, 500 if quick else ROUNDS))
-    result = {"bench": "overhead",
-              "machine": {"cpus": os.cpu_count(), "kernel": platform.release(),
-                          "load_average": os.getloadavg()},
-              "figures": figures, "why_null": {}, "command": "./dev bench overhead"}
-    out = REPO / "build" / "bench" / "overhead.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
-    for key, value in figures.items():
-        print(f"{key:36} {value:12.3f}")
+        figures = figures_of(measure(lab, 3 if QUICK else PAIRS, 500 if QUICK else ROUNDS))
+    write_result("overhead", figures)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ is then as cheap as it can be, and the plugin's share as large. --quick is the h
 import array
 import json
 import os
-import platform
 import random
 import re
 import shutil
@@ -26,13 +25,12 @@ import sys
 import time
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "tests" / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
 
-import lab_daemons
+from bench_result import BUILD, QUICK, REPO, percentile, write_result
+
 from lab import Lab, USERS
 
-BUILD = REPO / "build" / "release"
 PROFILES = 100_000
 CALLS = 100_000
 ROUNDS = 24
@@ -53,10 +51,6 @@ MIXED_HOW = ("jobs of all three configurations in random turn in one slurmctld; 
 HOOK_HOW = ("clock_gettime around job_submit() in a fake slurmctld; one thread, table in the page"
             " cache; half of the calls find a named profile, half the hash of a 2 KB script."
             " hook_paused_*: after a sleep of 1 ms each")
-
-
-def percentile(values, share):
-    return sorted(values)[int(share * (len(values) - 1))]
 
 
 # --- the hook alone -------------------------------------------------------------------------------
@@ -119,15 +113,11 @@ class SubmitLab:
     def restart(self, plugin, env=None):
         """A slurmctld that knows of no job, with this plugin."""
         lab = self.lab
-        lab._daemons.stop("slurmctld")
+        lab.slurmctld_stop()
         for path in (lab.dir / "state").iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.set_plugin(plugin)
-        lab._daemons.start("slurmctld", lab_daemons.argv("slurmctld", lab.dir),
-                           {**lab.env(), **(env or {})})
-        ports = lab._state()["ports"]
-        lab._daemons.wait_ready("slurmctld",
-                                lambda: lab_daemons.is_ready("slurmctld", lab.dir, ports), 60)
+        lab.slurmctld_restart(env)
         lab.wait_idle()
 
     def switch(self, plugin):
@@ -280,13 +270,13 @@ def measure_memory(bench):
 def measure_lab():
     with Lab("bench", nodes=2, conf=LAB_CONF, build=BUILD) as lab:
         state = lab.dir / "state"
-        lab._daemons.stop("slurmctld")
+        lab.slurmctld_stop()
         lab.run(["mount", "-t", "tmpfs", "-o", "size=1g,mode=0700", "none", state], check=True)
         try:
             bench = SubmitLab(lab)
             return {**measure_rounds(bench), **measure_mixed(bench), **measure_memory(bench)}
         finally:
-            lab._daemons.stop("slurmctld")
+            lab.slurmctld_stop()
             lab.run(["umount", "--lazy", state], check=True)
 
 
@@ -322,36 +312,18 @@ def targets(figures):
     return rows
 
 
-def cpu_model():
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown"
-
-
 def main():
-    quick = "--quick" in sys.argv
     load_before = os.getloadavg()
-    figures = measure_hook(10_000 if quick else CALLS)
-    why = ("left out by --quick" if quick else
+    figures = measure_hook(10_000 if QUICK else CALLS)
+    why = ("left out by --quick" if QUICK else
            "a lab needs root" if os.geteuid() != 0 else None)
     figures.update(dict.fromkeys(LAB_KEYS) if why else measure_lab())
-    result = {"bench": "submit",
-              "machine": {"cpus": os.cpu_count(), "kernel": platform.release(),
-                          "model": cpu_model(), "load_average_before": load_before,
-                          "load_average_after": os.getloadavg()},
-              "figures": figures,
-              "why_null": {key: why for key in LAB_KEYS if figures[key] is None},
-              "how": {"hook_p99_us": HOOK_HOW, "lua_p99_us": LUA_HOW, "mixed_ratio": MIXED_HOW,
+    write_result("submit", figures, {key: why for key in LAB_KEYS if figures[key] is None},
+                 load_average_before=load_before,
+                 how={"hook_p99_us": HOOK_HOW, "lua_p99_us": LUA_HOW, "mixed_ratio": MIXED_HOW,
                       "submits_per_s": "one client, one submission after the other, held jobs;"
                                        " median of the rounds; submits_ratio is the median of the"
-                                       " ratios within a round"},
-              "command": "./dev bench submit" + (" --quick" if quick else "")}
-    out = REPO / "build" / "bench" / "submit.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
-    for key, value in figures.items():
-        print(f"{key:32} {'-' if value is None else format(value, '12.3f')}")
+                                       " ratios within a round"})
     print()
     for what, value, target, met in targets(figures):
         print(f"{what:40} {value:12.3f}   {target:8} {'met' if met else 'MISSED'}")

@@ -162,18 +162,18 @@ ProfileKey key_of(const sphase_request& request, std::string_view script) {
                      view(request.name), script);
 }
 
-void answer_request(const sphase_request& request, sphase_answer& answer) {
-  const ConfigSlots::Held config(slots);
+void answer_request(const sphase_request& request, const SiteConfig& config,
+                    sphase_answer& answer) {
   const std::string_view script = script_view(request.script);
   const ProfileKey key = key_of(request, script);
   Advice advice;
   int failed = 0;
   const AdviceState state =
-      look_up(config->advice_table, key.view(), clock_ns(CLOCK_REALTIME) / kSecond, advice, failed);
-  tell_table(config->advice_table, state, failed);
+      look_up(config.advice_table, key.view(), clock_ns(CLOCK_REALTIME) / kSecond, advice, failed);
+  tell_table(config.advice_table, state, failed);
   const bool scan = state == AdviceState::kFound || request.explain;
   const ScriptFacts facts = scan ? scan_script(script) : ScriptFacts();
-  const Decision decision = decide(request, *config, facts, state, advice, answer);
+  const Decision decision = decide(request, config, facts, state, advice, answer);
   tell_audit(request, key.view(), decision, advice, answer);
   tell_plan(key.view(), decision, advice, answer);
   if (request.explain) {
@@ -184,10 +184,9 @@ void answer_request(const sphase_request& request, sphase_answer& answer) {
 }
 
 /// Nothing is looked up for a job that wants none of it.
-bool is_off(const sphase_request& request) {
+bool is_off(const sphase_request& request, const SiteConfig& config) {
   if (request.resize != nullptr && std::strcmp(request.resize, "off") == 0) return true;
-  const ConfigSlots::Held config(slots);
-  return limits_for(*config, view(request.partition), view(request.account), request.uid).mode ==
+  return limits_for(config, view(request.partition), view(request.account), request.uid).mode ==
          ResizeMode::kOff;
 }
 
@@ -211,6 +210,7 @@ extern "C" void sphase_answer_request(const sphase_request* request, sphase_answ
   answer->set = 0;
   answer->message[0] = answer->audit[0] = answer->plan[0] = '\0';
   look_at_config();
-  if (!request->explain && is_off(*request)) return;
-  answer_request(*request, *answer);
+  const ConfigSlots::Held config(slots);
+  if (!request->explain && is_off(*request, *config)) return;
+  answer_request(*request, *config, *answer);
 }

@@ -133,7 +133,7 @@ TEST_CASE("where the run folder is not writable, the errno says why") {
   CHECK(code == 0);
 }
 
-TEST_CASE("on a full disk no half note is left") {
+TEST_CASE("on a full disk no half note is left (needs root)") {
   const TempFolder folder;
   const SmallDisk disk(folder / "disk", "4k");
   if (!disk) {

@@ -26,7 +26,7 @@ class TempFolder {
  public:
   TempFolder() {
     const char* const base = std::getenv("TMPDIR");
-    path_ = std::string(base != nullptr ? base : "/tmp") + "/sphase-test-XXXXXX";
+    path_ = std::string(base != nullptr ? base : "/tmp") + "/sphase-test-" + std::string(6, 'X');
     if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp " + path_);
   }
   ~TempFolder() {

@@ -17,7 +17,9 @@ TEST_CASE("job_submit is bound at load, is never unloaded, and its relocations a
   check_linking(SPHASE_TEST_PLUGIN);
 }
 
-TEST_CASE("job_submit needs no library but libc, and three names of slurmctld's") {
+TEST_CASE(
+    "job_submit needs no library but libc, and three names of slurmctld's (not under a "
+    "sanitizer)") {
 #ifdef SPHASE_TEST_SANITIZED
   MESSAGE("skipped: a sanitizer brings its own libraries and names");
 #else
@@ -27,7 +29,7 @@ TEST_CASE("job_submit needs no library but libc, and three names of slurmctld's"
 #endif
 }
 
-TEST_CASE("slurmctld can load, call and unload it a thousand times") {
+TEST_CASE("slurmctld can load, call and unload it a thousand times (not under a sanitizer)") {
 #ifdef SPHASE_TEST_SANITIZED
   MESSAGE("skipped: a module of another sanitizer runtime cannot be loaded");
 #else

@@ -227,15 +227,20 @@ class Lab:
         self._replace(self.slurm_conf,
                       lab_setup.merge_conf(self.slurm_conf.read_text(), changes))
 
-    def slurmd_restart(self, node):
+    def slurmd_restart(self, node, prefix=()):
+        """Restarts the slurmd of `node`, as `prefix slurmd …`; undone by a restart without prefix."""
         self._daemons.stop(node)
-        self._start(node)()
+        self._start(node, prefix)()
         self.wait_idle([node])
 
-    def slurmctld_restart(self):
+    def slurmctld_stop(self):
         self._daemons.stop("slurmctld")
-        self._start("slurmctld")()
-        self.wait_for(lambda: self.run(["scontrol", "ping"]).rc == 0, 20, "slurmctld to answer")
+
+    def slurmctld_restart(self, env=None):
+        """`env`: variables beside the usual ones."""
+        self.slurmctld_stop()
+        self._start("slurmctld", env=env)()
+        wait_for(lambda: self.run(["scontrol", "ping"]).rc == 0, 20, "slurmctld to answer")
 
     def wait_idle(self, nodes=None, limit_s=60):
         """Waits until these nodes (default all) are up and not waiting for anything."""
@@ -323,11 +328,11 @@ class Lab:
         """In the order in which they start."""
         return ["munged", "mariadbd", "slurmdbd", "slurmctld", *self.nodes]
 
-    def _start(self, name):
+    def _start(self, name, prefix=(), env=None):
         """Starts a daemon and returns the function that waits until it is ready."""
         ports = self._state()["ports"]
-        env = {**self.env(), "MYSQL_UNIX_PORT": str(self.dir / "mariadb" / "socket")}
-        self._daemons.start(name, lab_daemons.argv(name, self.dir), env)
+        env = {**self.env(), "MYSQL_UNIX_PORT": str(self.dir / "mariadb" / "socket"), **(env or {})}
+        self._daemons.start(name, [*map(str, prefix), *lab_daemons.argv(name, self.dir)], env)
         return lambda: self._daemons.wait_ready(
             name, lambda: lab_daemons.is_ready(name, self.dir, ports), limit_s=60)
 

@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import lab_daemons
 import lab_procs
 from lab import REPO, USERS, Lab, LabError, wait_for
 
@@ -193,15 +192,6 @@ def slurmstepds(lab, job_id):
             and conf in lab_procs.read_proc(pid, "environ").split(b"\0")]
 
 
-def restart_slurmd_under(lab, node, prefix):
-    """Restarts the slurmd of `node` as `prefix slurmd …`; undone by lab.slurmd_restart(node)."""
-    lab._daemons.stop(node)
-    lab._daemons.start(node, [*map(str, prefix), *lab_daemons.argv(node, lab.dir)], lab.env())
-    lab._daemons.wait_ready(
-        node, lambda: lab_daemons.is_ready(node, lab.dir, lab._state()["ports"]), limit_s=30)
-    lab.wait_idle([node])
-
-
 # --- the report -----------------------------------------------------------------------------------
 
 def report_tools(lab):
@@ -239,7 +229,6 @@ class Job(NamedTuple):
     elapsed_s: float
 
 
-@unittest.skipUnless(os.geteuid() == 0, "a lab needs root")
 class TelemetryCase(unittest.TestCase):
     """One lab for all tests of the class."""
 

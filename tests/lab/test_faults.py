@@ -16,7 +16,7 @@ from typing import NamedTuple
 import lab_cgroups
 import lab_procs
 from lab import wait_for
-from telemetry import (ON, U1, TelemetryCase, recorders, restart_slurmd_under, slurmstepds)
+from telemetry import (ON, U1, TelemetryCase, recorders, slurmstepds)
 
 SLOWER_AT_MOST_S = 1.5  # slurmstepd may wait 50 + 50 + 250 ms for us; the rest is the busy host
 KEEP_WAITING = "keep waiting"
@@ -331,7 +331,7 @@ class Faults(FaultCase):
 
     def test_few_descriptors(self):
         self.addCleanup(self.lab.slurmd_restart, self.node)
-        restart_slurmd_under(self.lab, self.node, ["prlimit", "--nofile=20:20"])
+        self.lab.slurmd_restart(self.node, ["prlimit", "--nofile=20:20"])
         job = self.both_ways()
         self.assertNamed(job, "not-active", "may open only 20 files")
 
@@ -378,8 +378,8 @@ class Faults(FaultCase):
         empty = self.lab.dir / "empty"
         empty.mkdir(exist_ok=True)
         self.addCleanup(self.lab.slurmd_restart, missing)
-        restart_slurmd_under(
-            self.lab, missing,
+        self.lab.slurmd_restart(
+            missing,
             # In a chroot "/" is no mount point, and its propagation cannot be changed.
             ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
              "mount --make-rprivate / 2>/dev/null || :; "

@@ -11,7 +11,6 @@ import time
 import unittest
 from pathlib import Path
 
-import lab_daemons
 from telemetry import TelemetryCase, U1
 
 RELOADS = 1000
@@ -32,13 +31,8 @@ class Reload(TelemetryCase):
         super().setUpClass()
         # One malloc arena: else each of slurmctld's threads may open one of its own, a megabyte or
         # more each (seen: 3 to 12 MiB from one run to the next), and nothing else could be seen.
-        lab = cls.lab
-        lab._daemons.stop("slurmctld")
-        lab._daemons.start("slurmctld", lab_daemons.argv("slurmctld", lab.dir),
-                           {**lab.env(), "MALLOC_ARENA_MAX": "1"})
-        lab._daemons.wait_ready("slurmctld", lambda: lab_daemons.is_ready(
-            "slurmctld", lab.dir, lab._state()["ports"]), limit_s=30)
-        lab.wait_idle()
+        cls.lab.slurmctld_restart({"MALLOC_ARENA_MAX": "1"})
+        cls.lab.wait_idle()
 
     def setUp(self):
         self.stop = threading.Event()

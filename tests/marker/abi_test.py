@@ -15,7 +15,7 @@ def output(*command):
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer adds symbols of its own")
-class Abi(unittest.TestCase):
+class AbiButNotUnderASanitizerWhichAddsSymbols(unittest.TestCase):
     def test_it_exports_the_functions_of_the_header_and_nothing_else(self):
         lines = output("nm", "-D", "--defined-only", LIBRARY).splitlines()
         names = {line.split()[-1].split("@")[0] for line in lines}

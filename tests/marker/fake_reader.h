@@ -235,7 +235,8 @@ class FakeReader {
  private:
   void listen_here() {
     const char* base = std::getenv("TMPDIR");
-    directory_ = std::string(base != nullptr ? base : "/tmp") + "/sphase-test-XXXXXX";
+    directory_ =
+        std::string(base != nullptr ? base : "/tmp") + "/sphase-test-" + std::string(6, 'X');
     if (mkdtemp(directory_.data()) == nullptr) throw std::runtime_error("mkdtemp");
     path_ = directory_ + "/s";
     sockaddr_un address{};

@@ -31,13 +31,13 @@ class Languages(unittest.TestCase):
         self.assertEqual(done.stdout + done.stderr, "")
 
     @unittest.skipUnless(os.environ["SPHASE_TEST_FORTRAN"], "no Fortran compiler was found")
-    def test_fortran(self):
+    def test_fortran_where_a_compiler_is_installed(self):
         self.assertEqual(markers_of(os.environ["SPHASE_TEST_FORTRAN"]),
                          "+solve@0 :cells=1000000@1 +iterate@1 =residual@2 -iterate@1"
                          " +iterate@1 =residual@2 -iterate@1 -@0")
 
     @unittest.skipUnless(os.environ["SPHASE_TEST_FORTRAN"], "no Fortran compiler was found")
-    def test_fortran_without_sphase(self):
+    def test_fortran_without_sphase_where_a_compiler_is_installed(self):
         self.assertEqual(run(os.environ["SPHASE_TEST_FORTRAN"]).stdout.strip(), "not recorded")
 
 

@@ -350,7 +350,7 @@ TEST_CASE("phases of a command inside run belong to its own process") {
   CHECK(reader.clients() == 2);
 }
 
-TEST_CASE("a marker inside a user and mount namespace arrives") {
+TEST_CASE("a marker inside a user and mount namespace arrives (needs user namespaces)") {
   if (Program("unshare", {"unshare", "-Urm", "true"}, "").finish().code != 0) {
     MESSAGE("skipped: user namespaces are forbidden here");
     return;

@@ -83,7 +83,7 @@ class WithoutLibrary(unittest.TestCase):
 
 
 @unittest.skipIf(SANITIZED, "a sanitized library cannot be loaded into this interpreter")
-class WithLibrary(unittest.TestCase):
+class WithLibraryButNotASanitizedOne(unittest.TestCase):
     def test_outside_of_sphase_it_is_inactive_and_says_why(self):
         code = "print(sphase.begin('a'), sphase.end('a'), sphase.active()); print(sphase.why())"
         out = run(code, SPHASE_LIB=LIBRARY).splitlines()

@@ -13,7 +13,7 @@ TEST_CASE("the plugin is bound at load, is never unloaded, and its relocations a
   check_linking(SPHASE_TEST_PLUGIN);
 }
 
-TEST_CASE("the plugin needs no library but libc") {
+TEST_CASE("the plugin needs no library but libc (not under a sanitizer)") {
 #ifdef SPHASE_TEST_SANITIZED
   MESSAGE("skipped: a sanitizer brings its own libraries");
 #else
@@ -21,7 +21,9 @@ TEST_CASE("the plugin needs no library but libc") {
 #endif
 }
 
-TEST_CASE("all that the plugin takes from its host is Slurm's API, and no atfork handler") {
+TEST_CASE(
+    "all that the plugin takes from its host is Slurm's API, and no atfork handler (not under a "
+    "sanitizer)") {
 #ifdef SPHASE_TEST_SANITIZED
   MESSAGE("skipped: a sanitizer takes names of its own");
 #else

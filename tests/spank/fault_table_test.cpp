@@ -180,7 +180,7 @@ TEST_CASE("a slurmstepd that may open too few files is left alone") {
   check_note(place, "not-active", "may open only 40 files");
 }
 
-TEST_CASE("no space left for a note") {
+TEST_CASE("no space left for a note (needs root)") {
   HostPlace place;
   const SmallDisk disk(place.folder() / "run", "4k");
   if (!disk) {
@@ -194,7 +194,7 @@ TEST_CASE("no space left for a note") {
   CHECK(result.has("notes: cannot write to " + place.run_dir + "/notes: No space left on device"));
 }
 
-TEST_CASE("no space left for node.db") {
+TEST_CASE("no space left for node.db (needs root)") {
   HostPlace place;
   const SmallDisk disk(place.folder() / "db", "4k");
   if (!disk) {

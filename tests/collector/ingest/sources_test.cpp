@@ -93,7 +93,7 @@ TEST_CASE("a copy without its WAL is read") {
   CHECK(runs_in(*opened) == 1);
 }
 
-TEST_CASE("a file on read-only media is read, and what cannot be is told") {
+TEST_CASE("a file on read-only media is read, and what cannot be is told (needs root)") {
   const TempFolder folder;
   SmallDisk disk(folder / "disk", "4m");
   if (!disk) {

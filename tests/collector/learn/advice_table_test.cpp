@@ -127,7 +127,7 @@ TEST_CASE(
   CHECK(text_of(other) == "precious");
 }
 
-TEST_CASE("where root writes it, the table belongs to the owner of its folder") {
+TEST_CASE("where root writes it, the table belongs to the owner of its folder (needs root)") {
   if (geteuid() != 0) {
     MESSAGE("skipped: only root can write for another user");
     return;
@@ -142,7 +142,7 @@ TEST_CASE("where root writes it, the table belongs to the owner of its folder") 
   CHECK((facts.st_mode & 07777) == 0600);
 }
 
-TEST_CASE("on a full disk the old table stays and nothing is left beside it") {
+TEST_CASE("on a full disk the old table stays and nothing is left beside it (needs root)") {
   const TempFolder folder;
   const SmallDisk disk(folder / "disk", "64k");
   if (!disk) {

@@ -15,7 +15,7 @@ def output(*command):
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer adds symbols of its own")
-class Abi(unittest.TestCase):
+class AbiButNotUnderASanitizerWhichAddsSymbols(unittest.TestCase):
     def each(self):
         for hook, file in FILES.items():
             with self.subTest(hook):

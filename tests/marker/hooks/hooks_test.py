@@ -104,7 +104,7 @@ class Kokkos(unittest.TestCase):
 
     @unittest.skipUnless("SPHASE_HOOKS_KOKKOS_PROGRAM" in os.environ,
                          "no Kokkos here (Debian: libtrilinos-kokkos-dev)")
-    def test_a_real_kokkos_program(self):
+    def test_a_real_kokkos_program_where_kokkos_is_installed(self):
         # This Kokkos (3.4) knows the older variable only.
         out, got = recorded([os.environ["SPHASE_HOOKS_KOKKOS_PROGRAM"]],
                             KOKKOS_PROFILE_LIBRARY=KOKKOS, KOKKOS_TOOLS_LIBS=KOKKOS)
@@ -230,7 +230,7 @@ class Together(unittest.TestCase):
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer's runtime must come before what is preloaded")
-class Preload(unittest.TestCase):
+class PreloadButNotBeforeASanitizer(unittest.TestCase):
     CALLS = (
         "cali_begin_phase p\ncali_begin_region r\ncali_begin_comm_region c\n"
         "cali_end_comm_region c\ncali_end_region r\ncali_end_phase p\n"
@@ -271,22 +271,22 @@ class Preload(unittest.TestCase):
     NUMBERS = "+pcontrol-5@0 +pcontrol-6@1 -pcontrol-6@1 -pcontrol-5@0"
     NAMES = "+setup@0 +pcontrol-5@1 +pcontrol-6@2 -pcontrol-6@2 -pcontrol-5@1 -setup@0"
 
-    def test_open_mpi(self):
+    def test_open_mpi_where_its_compiler_is_installed(self):
         self.mpi("OPENMPI", self.NUMBERS)
 
-    def test_open_mpi_with_names(self):
+    def test_open_mpi_with_names_where_its_compiler_is_installed(self):
         self.mpi("OPENMPI", self.NAMES, SPHASE_PCONTROL_NAMES="1")
 
-    def test_open_mpi_fortran(self):
+    def test_open_mpi_fortran_where_its_compiler_is_installed(self):
         self.mpi("OPENMPI_FORTRAN", "+pcontrol-8@0 -pcontrol-8@0")
 
-    def test_mpich(self):
+    def test_mpich_where_its_compiler_is_installed(self):
         self.mpi("MPICH", self.NUMBERS)
 
-    def test_mpich_with_names(self):
+    def test_mpich_with_names_where_its_compiler_is_installed(self):
         self.mpi("MPICH", self.NAMES, SPHASE_PCONTROL_NAMES="1")
 
-    def test_mpich_fortran(self):
+    def test_mpich_fortran_where_its_compiler_is_installed(self):
         self.mpi("MPICH_FORTRAN", "+pcontrol-8@0 -pcontrol-8@0")
 
 

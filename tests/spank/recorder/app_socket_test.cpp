@@ -143,7 +143,7 @@ TEST_CASE("the socket is its user's alone, in a folder that all may pass and non
   CHECK(mode_of(served.folder() + "/run") == 0711);
 }
 
-TEST_CASE("the socket is given to the job's user, and is gone with its server") {
+TEST_CASE("the socket is given to the job's user, and is gone with its server (needs root)") {
   if (getuid() != 0) {
     MESSAGE("skipped: only root can give a socket to another user");
     return;
@@ -159,7 +159,8 @@ TEST_CASE("the socket is given to the job's user, and is gone with its server") 
   CHECK(access(path.c_str(), F_OK) != 0);
 }
 
-TEST_CASE("a process of another user is refused, even where the file would let it in") {
+TEST_CASE(
+    "a process of another user is refused, even where the file would let it in (needs root)") {
   if (getuid() != 0) {
     MESSAGE("skipped: only root can become another user");
     return;
@@ -176,7 +177,7 @@ TEST_CASE("a process of another user is refused, even where the file would let i
   CHECK(join(served.path()).came);
 }
 
-TEST_CASE("without that file mode another user cannot even connect") {
+TEST_CASE("without that file mode another user cannot even connect (needs root)") {
   if (getuid() != 0) {
     MESSAGE("skipped: only root can become another user");
     return;

@@ -188,7 +188,9 @@ TEST_CASE("a list of processes longer than one read ends at a whole number") {
   CHECK(pids.back() == 100000 + static_cast<int>(pids.size()) - 1);
 }
 
-TEST_CASE("a group that is removed between open and read is data, not a failure") {
+TEST_CASE(
+    "a group that is removed between open and read is data, not a failure (needs root and a "
+    "cgroup)") {
   // A real cgroup answers ENODEV then, which no ordinary folder can show.
   const auto try_root = [](const std::string& root,
                            const char* file) -> std::optional<std::string> {

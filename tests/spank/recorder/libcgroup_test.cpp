@@ -24,7 +24,9 @@ std::set<std::string> mounted_controllers() {
 
 }  // namespace
 
-TEST_CASE("the mounts of this host are those that libcgroup finds") {
+TEST_CASE(
+    "the mounts of this host are those that libcgroup finds (needs a cgroup that libcgroup "
+    "finds)") {
   if (cgroup_init() != 0) {
     MESSAGE("skipped: libcgroup finds no cgroup here");
     return;
@@ -46,7 +48,7 @@ TEST_CASE("the mounts of this host are those that libcgroup finds") {
   CHECK(compared > 0);
 }
 
-TEST_CASE("where this process is agrees with libcgroup") {
+TEST_CASE("where this process is agrees with libcgroup (needs a cgroup that libcgroup finds)") {
   if (cgroup_init() != 0) {
     MESSAGE("skipped: libcgroup finds no cgroup here");
     return;

@@ -186,7 +186,7 @@ TEST_CASE("a folder that cannot be made or written is an error that names it") {
   chmod(folder.path().c_str(), 0755);
 }
 
-TEST_CASE("a full disk is an error, and no crash") {
+TEST_CASE("a full disk is an error, and no crash (needs root)") {
   const TempFolder folder;
   const SmallDisk disk(folder / "disk", "16k");
   if (!disk) {

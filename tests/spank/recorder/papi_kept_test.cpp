@@ -119,7 +119,7 @@ TEST_CASE("a link is not followed") {
   CHECK(text_of(other) == text);
 }
 
-TEST_CASE("somebody else's file is ignored") {
+TEST_CASE("somebody else's file is ignored (needs root)") {
   Asked node;
   if (geteuid() != 0 || chown(node.path.c_str(), 12345, 12345) != 0) {
     MESSAGE("skipped: only root can give a file away");

@@ -112,7 +112,9 @@ bool about_one_burn(std::int64_t ns) { return ns >= kBurnNs && ns < 2 * kBurnNs;
 
 }  // namespace
 
-TEST_CASE("on this node as it is PAPI counts, or there is a sentence why not") {
+TEST_CASE(
+    "on this node as it is PAPI counts, or there is a sentence why not (needs a node without "
+    "counters)") {
   const TempFolder folder;
   const auto source = open_papi_source("", folder.path());
   const Tier tier = source->tier();
@@ -130,7 +132,9 @@ TEST_CASE("on this node as it is PAPI counts, or there is a sentence why not") {
   CHECK(open_papi_source("", folder.path())->tier().reason == tier.reason);
 }
 
-TEST_CASE("a task is counted with its threads and its children, from read to read") {
+TEST_CASE(
+    "a task is counted with its threads and its children, from read to read (needs PAPI and perf "
+    "events)") {
   if (!with_fake_pmu("a task is counted with its threads*") || !can_count()) return;
   const TempFolder folder;
   const auto source = open_papi_source("PAPI_TOT_INS+PAPI_TOT_CYC", folder.path());
@@ -149,7 +153,9 @@ TEST_CASE("a task is counted with its threads and its children, from read to rea
   CHECK(*source->read(0)[1].value > 0);  // page faults
 }
 
-TEST_CASE("what a task did is there after it has ended, and after it was detached") {
+TEST_CASE(
+    "what a task did is there after it has ended, and after it was detached (needs PAPI and perf "
+    "events)") {
   if (!with_fake_pmu("what a task did is there*") || !can_count()) return;
   const TempFolder folder;
   const auto source = open_papi_source("PAPI_TOT_INS", folder.path());
@@ -162,7 +168,7 @@ TEST_CASE("what a task did is there after it has ended, and after it was detache
   CHECK(about_one_burn(instructions(*source)));
 }
 
-TEST_CASE("one thread attaches, another reads, a third detaches") {
+TEST_CASE("one thread attaches, another reads, a third detaches (needs PAPI and perf events)") {
   if (!with_fake_pmu("one thread attaches*") || !can_count()) return;
   const TempFolder folder;
   const auto source = open_papi_source("PAPI_TOT_INS+PAPI_DP_OPS", folder.path());
@@ -180,7 +186,7 @@ TEST_CASE("one thread attaches, another reads, a third detaches") {
   CHECK(about_one_burn(instructions(*source, 0)));
 }
 
-TEST_CASE("multiplexed events of a real task have times") {
+TEST_CASE("multiplexed events of a real task have times (needs PAPI and perf events)") {
   if (!with_fake_pmu("multiplexed events of a real task*") || !can_count()) return;
   auto api = load_papi();
   REQUIRE(api);
@@ -202,8 +208,8 @@ TEST_CASE("multiplexed events of a real task have times") {
   CHECK(*count.time_enabled_ns >= *count.time_running_ns);
 }
 
-TEST_CASE("a task that is gone has no counters") {
-  if (!with_fake_pmu("a task that is gone has no counters") || !can_count()) return;
+TEST_CASE("a task that is gone has no counters (needs PAPI and perf events)") {
+  if (!with_fake_pmu("a task that is gone has no counters*") || !can_count()) return;
   const TempFolder folder;
   const auto source = open_papi_source("PAPI_TOT_INS", folder.path());
   Worker worker;
@@ -214,7 +220,7 @@ TEST_CASE("a task that is gone has no counters") {
   CHECK(attached.error().find("cannot attach PAPI") == 0);
 }
 
-TEST_CASE("PAPI calls itself active and the kernel says EACCES") {
+TEST_CASE("PAPI calls itself active and the kernel says EACCES (needs PAPI and perf events)") {
   if (!with_fake_pmu("PAPI calls itself active*", EACCES)) return;
   const TempFolder folder;
   const auto source = open_papi_source("PAPI_TOT_INS", folder.path());

@@ -204,7 +204,7 @@ TEST_CASE("a note is not deleted before it is stored") {
   CHECK(names_in(place.folder / "run/notes").size() == 1);
 }
 
-TEST_CASE("on a full disk the commit fails, and goes through once there is room") {
+TEST_CASE("on a full disk the commit fails, and goes through once there is room (needs root)") {
   Place place;
   const SmallDisk disk(place.folder / "db", "400k");
   if (!disk) {

@@ -21,7 +21,7 @@
 
 #include "bench/bench_file.h"
 #include "common/clock.h"
-#include "spank/recorder/sampler.h"
+#include "spank/recorder/sources/sampler.h"
 
 namespace sphase {
 namespace {

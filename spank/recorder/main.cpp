@@ -19,7 +19,7 @@
 #include "spank/recorder/app_socket.h"
 #include "spank/recorder/own_process.h"
 #include "spank/recorder/session.h"
-#include "spank/recorder/store_thread.h"
+#include "spank/recorder/store/store_thread.h"
 #include "spank/recorder_link.h"
 
 namespace sphase {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "spank/recorder/cgroup_paths.h"
+#include "spank/recorder/sources/cgroup_paths.h"
 
 namespace sphase {
 

@@ -12,13 +12,13 @@
 #include <optional>
 #include <string>
 
-#include "spank/recorder/clients.h"
-#include "spank/recorder/edge_lag.h"
-#include "spank/recorder/pacing.h"
-#include "spank/recorder/phase_tracker.h"
-#include "spank/recorder/ring_reader.h"
-#include "spank/recorder/run_rows.h"
-#include "spank/recorder/sampler.h"
+#include "spank/recorder/phases/clients.h"
+#include "spank/recorder/phases/edge_lag.h"
+#include "spank/recorder/phases/pacing.h"
+#include "spank/recorder/phases/phase_tracker.h"
+#include "spank/recorder/phases/ring_reader.h"
+#include "spank/recorder/sources/sampler.h"
+#include "spank/recorder/store/run_rows.h"
 
 namespace sphase {
 

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "common/ring.h"
-#include "spank/recorder/ring_reader.h"
+#include "spank/recorder/phases/ring_reader.h"
 #include "tests/common/tools.h"
 
 using namespace sphase;

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "spank/recorder/session.h"
 #include "tests/common/tools.h"
-#include "tests/spank/recorder/ring_writer.h"
+#include "tests/spank/recorder/phases/ring_writer.h"
 
 namespace sphase::testing {
 

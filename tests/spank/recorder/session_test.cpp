@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/vocabulary.h"
-#include "spank/recorder/store_thread.h"
+#include "spank/recorder/store/store_thread.h"
 #include "tests/spank/recorder/session_harness.h"
 
 using namespace sphase;

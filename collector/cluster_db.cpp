@@ -83,17 +83,23 @@ std::string_view since_version_2() {
   return at == std::string_view::npos ? std::string_view() : kClusterSchema.substr(at);
 }
 
-Status migrate_from_1(Database& db) {
+Status add_learning(Database& db) {
+  auto done = db.exec("ALTER TABLE job ADD COLUMN admin_comment TEXT");
+  if (done) done = db.exec(std::string(since_version_2()));
+  // All that is there is still to be learned from.
+  if (done) done = db.exec("INSERT INTO learn_queue SELECT DISTINCT cluster, job_id FROM run");
+  return done;
+}
+
+Status migrate(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
   // Another process may have been faster.
   auto version = db.user_version();
   if (!version) return Error{version.error()};
-  if (*version == kClusterSchemaVersion) return transaction->commit();
-  auto done = db.exec("ALTER TABLE job ADD COLUMN admin_comment TEXT");
-  if (done) done = db.exec(std::string(since_version_2()));
-  // All that is there is still to be learned from.
-  if (done) done = db.exec("INSERT INTO learn_queue SELECT DISTINCT cluster, job_id FROM run");
+  Status done = Done{};
+  if (*version < 2) done = add_learning(db);
+  if (done && *version < 3) done = add_counters(db);
   if (done) done = db.set_user_version(kClusterSchemaVersion);
   return done ? transaction->commit() : done;
 }
@@ -131,7 +137,7 @@ Result<Database> open_cluster(const std::string& path) {
   auto ready = check_schema(*db, path);
   if (!ready) return Error{ready.error()};
   if (*ready < kClusterSchemaVersion) {
-    auto made = *ready == 0 ? make_schema(*db) : migrate_from_1(*db);
+    auto made = *ready == 0 ? make_schema(*db) : migrate(*db);
     if (!made) return Error{path + ": " + made.error()};
   }
   if (auto keys = db->exec("PRAGMA foreign_keys = ON"); !keys) return Error{keys.error()};

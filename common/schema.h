@@ -3,9 +3,16 @@
 
 #include <string_view>
 
+#include "common/sqlite_db.h"
+
 namespace sphase {
 
-extern const std::string_view kNodeSchema;     // node.sql
-extern const std::string_view kClusterSchema;  // node.sql, then cluster.sql
+extern const std::string_view kNodeSchema;     // node.sql, counter.sql
+extern const std::string_view kClusterSchema;  // node.sql, counter.sql, then cluster.sql
+extern const std::string_view kCounterSchema;  // counter.sql
+
+/// Brings the tables that node.db and cluster.db have in common from version 1 of node.db to 2.
+/// The caller has begun a transaction.
+Status add_counters(Database& db);
 
 }  // namespace sphase

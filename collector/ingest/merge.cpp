@@ -31,13 +31,15 @@ News compare(const KnownRun& ours, std::int64_t last_ns, std::optional<std::int6
 struct Child {
   const char* table;
   RowCopy::Present present;  // when the file's word is newer
+  int since = 1;             // version of node.db
 };
 // Samples and values are written once; the others may still change while a run goes on.
-constexpr std::array<Child, 5> kChildren = {{{"task", RowCopy::Present::kReplace},
+constexpr std::array<Child, 6> kChildren = {{{"task", RowCopy::Present::kReplace},
                                              {"sample", RowCopy::Present::kKeep},
                                              {"phase", RowCopy::Present::kReplace},
                                              {"value", RowCopy::Present::kKeep},
-                                             {"attribute", RowCopy::Present::kReplace}}};
+                                             {"attribute", RowCopy::Present::kReplace},
+                                             {"counter", RowCopy::Present::kReplace, 2}}};
 
 /// One file on its way into cluster.db.
 class NodeMerge {
@@ -77,12 +79,22 @@ bool is_identity(const std::string& name) {
          name == "step" || name == "node";
 }
 
+int version_of(sqlite3* node) {
+  sqlite3_stmt* raw = nullptr;
+  if (sqlite3_prepare_v2(node, "PRAGMA main.user_version", -1, &raw, nullptr) != SQLITE_OK)
+    return 0;
+  Statement query(raw);
+  return query.step() ? static_cast<int>(query.integer(0)) : 0;
+}
+
 Status NodeMerge::prepare() {
   auto columns = shared_columns(node_, cluster_.raw(), "run");
   if (!columns) return Error{columns.error()};
   columns_ = *columns;
   std::erase_if(columns_, is_identity);
+  const int version = version_of(node_);
   for (const auto& child : kChildren) {
+    if (child.since > version) continue;
     auto newer = RowCopy::prepare(node_, cluster_.raw(), child.table, child.present);
     auto older = RowCopy::prepare(node_, cluster_.raw(), child.table, RowCopy::Present::kKeep);
     if (!newer) return Error{newer.error()};

@@ -1,10 +1,12 @@
--- node.db, schema version 1: what one node recorded. Written by sphase-recorder (one per step,
+-- node.db, schema version 2: what one node recorded. Written by sphase-recorder (one per step,
 -- several at a time), read by sphase-collector. SQLite, WAL, local disk only.
 --
 -- Every column: -- unit; meaning; source.
 -- NULL means "could not be known"; the reason is a row of `notice` or a *_reason column. Never 0.
 -- Times are ns since the Unix epoch: CLOCK_MONOTONIC stamps plus one offset per run, so that a
 -- stepped wall clock never bends a duration.
+--
+-- Version 2 added the columns run.counter_* and the table of counter.sql.
 
 CREATE TABLE run (
   run_id INTEGER PRIMARY KEY,           -- 1; number of the run in this file; SQLite
@@ -55,6 +57,9 @@ CREATE TABLE run (
   edge_lag_p99_ns INTEGER,              -- ns; 99th percentile of it; recorder
   recorder_cpu_ns INTEGER,              -- ns; CPU time the recorder itself used; CLOCK_PROCESS_CPUTIME_ID
   recorder_rss_bytes INTEGER,           -- B; the recorder's own resident memory at its largest; getrusage
+  counter_source TEXT,                  -- -; tier of counters: 'papi-hw' | 'papi-sw' | 'none' | NULL: recorded by version 1
+  counter_reason TEXT,                  -- -; why none, or what is not counted
+  counter_refused INTEGER NOT NULL DEFAULT 0,   -- 1; readings that were no counts (negative, or going down); recorder
   UNIQUE (cluster, job_id, restart_count, start_ns, step, node)
 );
 

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/collector/fixture.h"
 
 using namespace sphase;
@@ -9,16 +12,25 @@ using namespace sphase::testing;
 
 namespace {
 
-/// A cluster.db as version 1 made it, with a run and its record.
-void make_version_1(const std::string& path) {
+std::string fixture(const char* name) {
+  std::ifstream file(std::string(SPHASE_FIXTURES "/") + name);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A cluster.db as version 1 or 2 made it, with a run and its record.
+void make_version(int version, const std::string& path) {
   auto db = Database::open(path, Database::Mode::kCreate);
   REQUIRE(db);
-  std::string schema(kClusterSchema.substr(0, kClusterSchema.find("-- Since version 2.")));
-  const auto from = schema.find("  admin_comment TEXT");
-  REQUIRE(from != std::string::npos);
-  schema.erase(from, schema.find('\n', from) + 1 - from);
-  run_sql(*db, schema);
-  run_sql(*db, "PRAGMA user_version = 1");
+  std::string schema = fixture("cluster_2.sql");
+  if (version == 1) {
+    schema.resize(schema.find("-- Since version 2."));
+    const auto from = schema.find("  admin_comment TEXT");
+    REQUIRE(from != std::string::npos);
+    schema.erase(from, schema.find('\n', from) + 1 - from);
+  }
+  run_sql(*db, fixture("node_1.sql") + schema);
+  run_sql(*db, "PRAGMA user_version = " + std::to_string(version));
   add_run(*db, {});
   add_job(*db, {});
 }
@@ -38,8 +50,11 @@ std::string shape_of(Database& db) {
 }  // namespace
 
 TEST_CASE("an older cluster.db is brought up to date and keeps its rows") {
+  int version = 0;
+  SUBCASE("of version 1") { version = 1; }
+  SUBCASE("of version 2") { version = 2; }
   const TempFolder folder;
-  make_version_1(folder / "old.db");
+  make_version(version, folder / "old.db");
   auto old = open_cluster(folder / "old.db");
   REQUIRE_MESSAGE(old, (old ? "" : old.error()));
   CHECK(*old->user_version() == kClusterSchemaVersion);
@@ -58,7 +73,7 @@ TEST_CASE("an older cluster.db is brought up to date and keeps its rows") {
 
 TEST_CASE("an older cluster.db is read by nobody before it was brought up to date") {
   const TempFolder folder;
-  make_version_1(folder / "old.db");
+  make_version(1, folder / "old.db");
   const std::string error = read_cluster(folder / "old.db").error();
   CHECK(error.find("older schema version 1: run `sphase-collector merge` once") !=
         std::string::npos);
@@ -68,7 +83,7 @@ TEST_CASE("an older cluster.db is read by nobody before it was brought up to dat
 
 TEST_CASE("a migration that fails changes nothing") {
   const TempFolder folder;
-  make_version_1(folder / "old.db");
+  make_version(1, folder / "old.db");
   {
     auto db = Database::open(folder / "old.db", Database::Mode::kReadWrite);
     REQUIRE(db);

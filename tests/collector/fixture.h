@@ -210,7 +210,7 @@ inline Database make_node_db(const std::string& path, const std::string& node) {
   REQUIRE(db);
   run_sql(*db, "PRAGMA journal_mode = WAL");
   run_sql(*db, std::string(kNodeSchema));
-  run_sql(*db, "PRAGMA user_version = 1");
+  REQUIRE(db->set_user_version(kSchemaVersion));
   run_sql(*db, "INSERT INTO meta VALUES('node', '" + node + "')");
   return std::move(*db);
 }

@@ -85,6 +85,15 @@ Status create_tables(Database& db) {
   return transaction->commit();
 }
 
+/// An older file, under the lock of open_node_db(): its recorders go on writing what they know.
+Status migrate(Database& db) {
+  auto transaction = Transaction::begin(db);
+  if (!transaction) return Error{transaction.error()};
+  auto done = add_counters(db);
+  if (done) done = db.set_user_version(kSchemaVersion);
+  return done ? transaction->commit() : done;
+}
+
 constexpr const char* kOtherProgram = "tables of another program";
 
 /// 0 for a new file. A damaged file is told by is_damage(sqlite3_extended_errcode).
@@ -169,6 +178,7 @@ Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_byte
     if (version && *version <= kSchemaVersion) {
       auto ready = prepare(*db, max_bytes);
       if (ready && *version == 0) ready = create_tables(*db);
+      if (ready && *version == 1) ready = migrate(*db);
       if (ready) return OpenedNodeDb{std::move(*db), aside, why};
       if (!is_damage(sqlite3_extended_errcode(db->raw()))) {
         return Error{path + ": " + ready.error()};

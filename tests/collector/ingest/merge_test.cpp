@@ -14,7 +14,7 @@ namespace {
 std::string dump(Database& db) {
   std::string out;
   for (const std::string table : {"run", "task", "sample", "phase", "value", "attribute", "notice",
-                                  "job", "allocation", "allocation_node", "source"}) {
+                                  "counter", "job", "allocation", "allocation_node", "source"}) {
     auto rows = db.prepare("SELECT * FROM " + table);
     REQUIRE(rows);
     while (rows->step()) {
@@ -59,6 +59,8 @@ std::int64_t full_run(Database& node, const RunSpec& spec) {
   run_sql(node, "INSERT INTO task(run_id, task, pid) VALUES(" + id + ", 0, 42)");
   run_sql(node, "INSERT INTO value VALUES(" + id + ", 5, 0, 'solve', 'residual', 0.5)");
   run_sql(node, "INSERT INTO attribute VALUES(" + id + ", 0, 'solve', 'cells', '1e6')");
+  run_sql(node, "INSERT INTO counter VALUES(" + id +
+                    ", 'task', 0, 'solve', 1, 'PAPI_TOT_INS', 1000000, NULL, NULL)");
   run_sql(node, "INSERT INTO notice VALUES(" + id + ", 'c1', " + std::to_string(spec.job_id) +
                     ", 0, '0', '" + spec.node + "', " + std::to_string(at(spec.begin_s)) +
                     ", 'gap', 'no samples')");
@@ -74,12 +76,29 @@ TEST_CASE("everything that a node recorded is merged") {
   const auto merged = merge(cluster.db(), cluster.folder() / "n1/node.db");
   CHECK(merged.runs == 1);
   CHECK(merged.changed == 1);
-  for (const char* table : {"run", "task", "phase", "value", "attribute", "notice"}) {
+  for (const char* table : {"run", "task", "phase", "value", "attribute", "notice", "counter"}) {
     CHECK_MESSAGE(count(cluster.db(), table) == 1, table);
   }
   CHECK(count(cluster.db(), "sample") == 6);
   CHECK(text(cluster.db(), "SELECT node FROM source") == "n1");
   CHECK(text(cluster.db(), "SELECT problem FROM source") == "NULL");
+}
+
+TEST_CASE("a node.db of version 1 is merged, and has no counters") {
+  ClusterFixture cluster;
+  {
+    auto node = make_node_db(cluster.folder() / "n1/node.db", "n1");
+    full_run(node, {});
+    for (const char* column : {"counter_source", "counter_reason", "counter_refused"}) {
+      run_sql(node, std::string("ALTER TABLE run DROP COLUMN ") + column);
+    }
+    run_sql(node, "DROP TABLE counter");
+    REQUIRE(node.set_user_version(1));
+  }
+  CHECK(merge(cluster.db(), cluster.folder() / "n1/node.db").changed == 1);
+  CHECK(count(cluster.db(), "phase") == 1);
+  CHECK(count(cluster.db(), "counter") == 0);
+  CHECK(text(cluster.db(), "SELECT counter_source FROM run") == "NULL");
 }
 
 TEST_CASE("merging the same file twice changes nothing") {
@@ -93,7 +112,7 @@ TEST_CASE("merging the same file twice changes nothing") {
   CHECK(dump(cluster.db()) == before);
   CHECK(again.runs == 2);
   CHECK(again.changed == 1);  // what has ended is not looked at again
-  CHECK(again.rows == 3);     // the open run's task, phase and attribute, as they were
+  CHECK(again.rows == 4);     // the open run's task, phase and attribute, as they were
 }
 
 TEST_CASE("two nodes that use the same run id keep their own rows") {

@@ -126,13 +126,15 @@ TEST_CASE("every kind of file that is no good says what is wrong with it") {
   CHECK(ends_with(problem_of(folder.write("short.db", "SQL")), "is not an SQLite database"));
   {
     auto newer = make_node_db(folder / "newer.db", "n1");
-    run_sql(newer, "PRAGMA user_version = 2");
+    REQUIRE(newer.set_user_version(kSchemaVersion + 1));
     auto other = Database::open(folder / "other.db", Database::Mode::kCreate);
     run_sql(*other, "CREATE TABLE t (x)");
     auto cluster = open_cluster(folder / "cluster.db");
     REQUIRE(cluster);
   }
-  CHECK(problem_of(folder / "newer.db").find("schema version 2, newer than this program (1)") !=
+  CHECK(problem_of(folder / "newer.db")
+            .find("schema version " + std::to_string(kSchemaVersion + 1) +
+                  ", newer than this program (" + std::to_string(kSchemaVersion) + ")") !=
         std::string::npos);
   CHECK(ends_with(problem_of(folder / "other.db"), "is not a node.db"));
   CHECK(problem_of(folder / "cluster.db").find("is a cluster.db") != std::string::npos);

@@ -7,6 +7,8 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "common/clock.h"
 #include "common/schema.h"
@@ -86,6 +88,26 @@ TEST_CASE("an existing file is opened as it is") {
   CHECK(opened.set_aside == "");
   CHECK(number(opened.db, "SELECT count(*) FROM sample") == 3);
   CHECK(number(opened.db, "PRAGMA foreign_keys") == 1);
+}
+
+TEST_CASE("an older file gets what is new and keeps its rows") {
+  const TempFolder folder;
+  REQUIRE(mkdir((folder / "n").c_str(), 0700) == 0);
+  {
+    auto old = Database::open(folder / "n/node.db", Database::Mode::kCreate);
+    REQUIRE(old);
+    std::ifstream file(SPHASE_FIXTURES "/node_1.sql");
+    const std::string schema{std::istreambuf_iterator<char>(file), {}};
+    REQUIRE(old->exec(schema));
+    REQUIRE(old->set_user_version(1));
+    add_run(*old, 1, 3, 2, 2);
+  }
+  OpenedNodeDb opened = must_open(folder / "n/node.db");
+  CHECK(opened.set_aside == "");
+  CHECK(*opened.db.user_version() == kSchemaVersion);
+  CHECK(number(opened.db, "SELECT count(*) FROM sample") == 3);
+  CHECK(number(opened.db, "SELECT count(*) FROM run WHERE counter_source IS NULL") == 1);
+  CHECK(number(opened.db, "SELECT count(*) FROM counter") == 0);
 }
 
 TEST_CASE("an empty file becomes a database") {

@@ -186,6 +186,7 @@ void sphase_describe_step(spank_t spank, const struct sphase_site_options* site,
   describe_size(spank, out);
   describe_names(spank, out);
   set_text(out->options, sizeof(out->options), option_text);
+  set_text(out->events, sizeof(out->events), job->events[0] != '\0' ? job->events : site->events);
   set_text(out->profile, sizeof(out->profile), job->profile);
   set_text(out->run_dir, sizeof(out->run_dir), site->run_dir);
 }

@@ -98,7 +98,7 @@ static int job_option(const char* key, const char* value, struct sphase_job_opti
     if (copy_word(value, "_+:.-=", out->events, sizeof(out->events)) == 0) return 0;
     snprintf(why, why_size,
              "--phase-telemetry: events=%.40s is not a list of PAPI events; use "
-             "events=PAPI_TOT_INS+PAPI_TOT_CYC (at most 127 characters)",
+             "events=PAPI_TOT_INS+PAPI_TOT_CYC (at most 127 characters) or events=off",
              value);
     return -1;
   }
@@ -207,6 +207,9 @@ int sphase_site_option_parse(const char* argument, struct sphase_site_options* o
     } else if (IS("period")) {
       failed = parse_period(value, &out->period_ms);
       right = "period=1s, from 10ms to 60m";
+    } else if (IS("events")) {
+      failed = copy_word(value, "_+:.-=", out->events, sizeof(out->events));
+      right = "events=off or events=PAPI_TOT_INS+PAPI_TOT_CYC";
     } else if (IS("max_bytes")) {
       failed = parse_size(value, &out->max_bytes);
       right = "max_bytes=1G, at least 16M";
@@ -231,7 +234,7 @@ int sphase_site_option_parse(const char* argument, struct sphase_site_options* o
   if (right == NULL) {
     snprintf(why, why_size,
              "plugstack.conf: unknown argument \"%.60s\" is ignored; known are default= period= "
-             "max_bytes= node_db= run_dir= recorder= hooks= hooks_dir=",
+             "events= max_bytes= node_db= run_dir= recorder= hooks= hooks_dir=",
              argument);
     return -1;
   }

@@ -28,7 +28,7 @@ enum sphase_hook { kHookKokkos = 1, kHookNvtx = 2, kHookItt = 4, kHookPreload = 
 struct sphase_job_options {
   int on;            /* 0: --phase-telemetry=off */
   int period_ms;     /* 0: not given, the site's default holds */
-  char events[128];  /* PAPI events joined by '+', "" = not given */
+  char events[128];  /* PAPI events joined by '+', "off" = none, "" = not given */
   char profile[128]; /* "" = not given */
   int hooks_given;
   unsigned hooks; /* if given: enum sphase_hook, 0 = hooks=off */
@@ -38,6 +38,7 @@ struct sphase_job_options {
 struct sphase_site_options {
   int default_on;      /* default=on|off */
   int period_ms;       /* period= */
+  char events[128];    /* events= likewise; "" = the usual ones (papi_probe.h) */
   int64_t max_bytes;   /* max_bytes= cap of node.db */
   char node_db[256];   /* node_db= with %n for the node's name */
   char run_dir[80];    /* run_dir= sockets and notes; short, for sun_path */

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define SPHASE_LINK_VERSION 1u
+#define SPHASE_LINK_VERSION 2u
 #define SPHASE_LINK_UNKNOWN UINT64_MAX /* a number that Slurm did not tell */
 
 enum sphase_link_type {
@@ -63,6 +63,7 @@ struct sphase_link_start {
   char account[64];
   char slurm_version[32];
   char options[256];
+  char events[128]; /* PAPI events joined by '+', "" = the usual ones, "off" = none */
   char profile[128];
   char socket_path[108]; /* where applications connect; made by the recorder */
   char node_db[256];

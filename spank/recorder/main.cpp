@@ -37,7 +37,8 @@ class Recorder {
         link_(io, kLinkFd),
         start_(start),
         tree_(CgroupTree::read()),
-        session_(start, tree_, std::move(ring), getpid()) {
+        session_(start, tree_, std::move(ring), getpid(),
+                 open_papi_source(start.events, start.run_dir)) {
     listen();
     edges_ = std::thread([this] {
       const std::string why = become_realtime();
@@ -154,6 +155,7 @@ void terminate_strings(sphase_link_start& start) {
                             {start.account, sizeof(start.account)},
                             {start.slurm_version, sizeof(start.slurm_version)},
                             {start.options, sizeof(start.options)},
+                            {start.events, sizeof(start.events)},
                             {start.profile, sizeof(start.profile)},
                             {start.socket_path, sizeof(start.socket_path)},
                             {start.node_db, sizeof(start.node_db)},

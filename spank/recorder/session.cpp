@@ -21,13 +21,15 @@ void sleep_ns(std::int64_t ns) {
 
 }  // namespace
 
-Session::Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid)
+Session::Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid,
+                 std::unique_ptr<PapiSource> papi)
     : period_ns_(static_cast<std::int64_t>(start.period_ns)),
       begun_ns_(monotonic_ns()),
       epoch_offset_ns_(epoch_ns() - monotonic_ns()),
       outside_pid_(outside_pid),
       ring_(std::move(ring)),
       sampler_(std::move(tree), static_cast<int>(start.stepd_pid)),
+      papi_(std::move(papi)),
       phases_([this](std::string_view code, std::string text) {
         batch_.notices.push_back({epoch_ns(), std::string(code), std::move(text)});
       }) {}
@@ -45,6 +47,7 @@ void Session::set_restart_count(std::uint32_t count) {
 void Session::attach(const sphase_link_task& task) {
   const std::lock_guard lock(mutex_);
   sampler_.attach(task.task, static_cast<int>(task.pid), outside_pid_);
+  count_task(task);
   TaskRow row;
   row.task = task.task;
   row.global_task = task.global_task;
@@ -58,6 +61,28 @@ void Session::attach(const sphase_link_task& task) {
     next_tick_ns_ = monotonic_ns() + period_ns_;
   }
   ring_.wake();  // the edge thread sleeps without an end until there is a task
+}
+
+void Session::count_task(const sphase_link_task& task) {
+  if (papi_->names().empty()) return;
+  std::string why = "attaching those before took all the time that a launch may wait for it";
+  if (papi_launch_ns_ < kMostPapiLaunchNs) {
+    const std::int64_t begun_ns = monotonic_ns();
+    const Status attached = papi_->attach(task.task, static_cast<int>(task.pid));
+    papi_launch_ns_ += monotonic_ns() - begun_ns;
+    if (attached) return;
+    why = attached.error();
+  }
+  if (std::exchange(uncounted_noted_, true)) return;
+  batch_.notices.push_back(
+      {epoch_ns(), std::string(notice::kSource),
+       "no counters for task " + std::to_string(task.task) + " and perhaps further ones: " + why});
+}
+
+/// What a task counted in all. It must have been reaped, or the step be over.
+std::vector<PapiCount> Session::last_counts(std::uint32_t task) {
+  papi_->detach(task);
+  return papi_->read(task);
 }
 
 void Session::task_exit(const sphase_link_task& task) {
@@ -76,6 +101,7 @@ void Session::task_exit(const sphase_link_task& task) {
   end_sampled_ = last;
   row.exit_status = task.exit_status;
   if (const auto cpu = sampler_.task_cpu(task.task)) row.cpu_time_ns = cpu->time_ns;
+  row.counts = last_counts(task.task);
   batch_.tasks.push_back(row);
 }
 
@@ -87,6 +113,11 @@ void Session::finish(const std::string& reason) {
   const std::int64_t now = monotonic_ns();
   phases_.close_all([&](std::uint32_t task) { return edge_now(task, now, now); });
   if (started_ && !end_sampled_) store_sample("end");
+  for (auto& [task, row] : tasks_) {  // slurmstepd did not say that they have ended
+    if (row.end_ns) continue;
+    row.counts = last_counts(task);
+    if (!row.counts.empty()) batch_.tasks.push_back(row);
+  }
   state_.end_ns = epoch_ns();
   state_.end_reason = reason;
 }
@@ -133,6 +164,9 @@ std::pair<Batch, RunState> Session::take() {
   state_.cpu = sampler_.cpu_tier();
   state_.memory = sampler_.memory_tier();
   state_.io = sampler_.io_tier();
+  state_.counters = papi_->tier();
+  state_.events = papi_->names();
+  state_.counters_refused = papi_->bad_values();
   count_dropped();
   state_.edge_lag_p50_ns = lag_.quantile_ns(0.5);
   state_.edge_lag_p99_ns = lag_.quantile_ns(0.99);
@@ -259,21 +293,31 @@ Edge Session::edge_now(std::uint32_t task, std::int64_t time_ns, std::int64_t re
   Edge edge;
   edge.time_ns = time_ns;
   edge.lag_ns = std::max<std::int64_t>(0, read_ns - time_ns);
-  if (const auto cpu = task_cpu(task, read_ns)) {
-    edge.task_cpu_ns = cpu->time_ns;
-    edge.task_resolution_ns = cpu->resolution_ns;
-    edge.task_source = cpu->source;
+  const TaskCounters now = task_counters(task, read_ns);
+  edge.counts = now.counts;
+  if (now.cpu) {
+    edge.task_cpu_ns = now.cpu->time_ns;
+    edge.task_resolution_ns = now.cpu->resolution_ns;
+    edge.task_source = now.cpu->source;
   }
   return edge;
 }
 
-std::optional<Sampler::TaskCpu> Session::task_cpu(std::uint32_t task, std::int64_t now_ns) {
+/// Cost: 0.5 µs for the cgroup, 2 to 3.5 µs more where events are counted.
+Session::TaskCounters Session::read_task(std::uint32_t task) {
+  TaskCounters counters{sampler_.task_cpu(task), nullptr};
+  const std::vector<PapiCount>& counts = papi_->read(task);
+  if (!counts.empty()) counters.counts = std::make_shared<const std::vector<PapiCount>>(counts);
+  return counters;
+}
+
+Session::TaskCounters Session::task_counters(std::uint32_t task, std::int64_t now_ns) {
   constexpr std::int64_t kReuseNs = 200'000;
-  if (!hot_) return sampler_.task_cpu(task);
-  if (recent_cpu_.task != task || now_ns - recent_cpu_.time_ns > kReuseNs) {
-    recent_cpu_ = {task, now_ns, sampler_.task_cpu(task)};
+  if (!hot_) return read_task(task);
+  if (recent_.task != task || now_ns - recent_.time_ns > kReuseNs) {
+    recent_ = {task, now_ns, read_task(task)};
   }
-  return recent_cpu_.cpu;
+  return recent_.counters;
 }
 
 void Session::store_sample(const char* kind) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "spank/recorder/papi/papi_source.h"
 #include "spank/recorder/phases/clients.h"
 #include "spank/recorder/phases/edge_lag.h"
 #include "spank/recorder/phases/pacing.h"
@@ -25,7 +26,8 @@ namespace sphase {
 class Session {
  public:
   /// `outside_pid`: a process that is not the job's; see open_task_sources().
-  Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid);
+  Session(const sphase_link_start& start, CgroupTree tree, RingReader ring, int outside_pid,
+          std::unique_ptr<PapiSource> papi);
 
   // Main thread.
   void attach(const sphase_link_task& task);
@@ -50,6 +52,9 @@ class Session {
   /// While a phase is open its memory is looked at this often (0.5 µs each time).
   static constexpr std::int64_t kMemoryPeriodNs = 100'000'000;
   static constexpr std::int64_t kEdgeSampleGapNs = 1'000'000;
+  /// A launch waits for PAPI no longer than this in all; tasks beyond have no counters. Attached
+  /// later, they would be counted from somewhere in the middle, without the threads they have.
+  static constexpr std::int64_t kMostPapiLaunchNs = 25'000'000;
   static constexpr std::uint64_t kMostDropped = 1'000'000'000'000'000;  // 100 CPUs for a day
 
  private:
@@ -62,7 +67,14 @@ class Session {
   Edge edge_now(std::uint32_t task, std::int64_t time_ns, std::int64_t read_ns);
   void store_sample(const char* kind);
   void sample_edge(std::int64_t now_ns);
-  std::optional<Sampler::TaskCpu> task_cpu(std::uint32_t task, std::int64_t now_ns);
+  struct TaskCounters {
+    std::optional<Sampler::TaskCpu> cpu;
+    PapiCounts counts;
+  };
+  TaskCounters read_task(std::uint32_t task);
+  TaskCounters task_counters(std::uint32_t task, std::int64_t now_ns);
+  void count_task(const sphase_link_task& task);
+  std::vector<PapiCount> last_counts(std::uint32_t task);
   void look_at_memory();
   void tick(std::int64_t now_ns);
   std::int64_t to_epoch(std::int64_t monotonic) const { return monotonic + epoch_offset_ns_; }
@@ -76,6 +88,9 @@ class Session {
 
   RingReader ring_;
   Sampler sampler_;
+  const std::unique_ptr<PapiSource> papi_;
+  std::int64_t papi_launch_ns_ = 0;  // spent on attaching so far
+  bool uncounted_noted_ = false;
   PhaseTracker phases_;
   Clients clients_;
   Pacing pacing_;
@@ -96,8 +111,8 @@ class Session {
   struct {
     std::uint32_t task = 0;
     std::int64_t time_ns = 0;
-    std::optional<Sampler::TaskCpu> cpu;
-  } recent_cpu_;  // reused for a fraction of a millisecond while markers come in bulk
+    TaskCounters counters;
+  } recent_;  // reused for a fraction of a millisecond while markers come in bulk
   bool clients_refused_ = false;
   bool dropped_refused_ = false;
 };

@@ -12,15 +12,17 @@ extern "C" {
 
 namespace {
 
-sphase_link_start describe() {
+sphase_link_start describe(const char* options = "period=2s,profile=p",
+                           const char* site_events = "") {
   sphase_site_options site;
   sphase_job_options job;
   char why[512];
   sphase_site_options_default(&site);
-  sphase_job_options_parse("period=2s,profile=p", &job, why, sizeof(why));
+  std::snprintf(site.events, sizeof(site.events), "%s", site_events);
+  sphase_job_options_parse(options, &job, why, sizeof(why));
   sphase_link_start out;
   std::memset(&out, 0x5a, sizeof(out));
-  sphase_describe_step(nullptr, &site, &job, "period=2s,profile=p", &out);
+  sphase_describe_step(nullptr, &site, &job, options, &out);
   return out;
 }
 
@@ -72,6 +74,14 @@ TEST_CASE("an ordinary step") {
   CHECK(std::string(start.slurm_version) == "22.05.8");
   CHECK(std::string(start.profile) == "p");
   CHECK(std::string(start.options) == "period=2s,profile=p");
+}
+
+TEST_CASE("a job's events go before the site's, and those before the usual ones") {
+  fake_spank_reset();
+  CHECK(std::string(describe("on").events) == "");
+  CHECK(std::string(describe("on", "off").events) == "off");
+  CHECK(std::string(describe("events=A+B", "off").events) == "A+B");
+  CHECK(std::string(describe("events=off", "A").events) == "off");
 }
 
 TEST_CASE("batch and interactive steps are kinds, never numbers") {

@@ -106,6 +106,10 @@ TEST_CASE("the period has a unit and lies between 10 ms and an hour") {
   }
 }
 
+TEST_CASE("events=off is for a job or a site") {
+  CHECK(std::string(parse("events=off").options.events) == "off");
+}
+
 TEST_CASE("events are one word of at most 127 characters") {
   CHECK(parse(("events=" + std::string(127, 'E')).c_str()).result == 0);
   for (const std::string& wrong :
@@ -226,6 +230,8 @@ TEST_CASE("every argument of the plugstack line") {
   Site site;
   CHECK(site.take("default=on"));
   CHECK(site.take("period=5s"));
+  CHECK(site.take("events=PAPI_TOT_INS+mpx"));
+  CHECK(std::string(site.options.events) == "PAPI_TOT_INS+mpx");
   CHECK(site.take("max_bytes=2G"));
   CHECK(site.take("node_db=/data/%n.db"));
   CHECK(site.take("run_dir=/run/x"));
@@ -253,6 +259,8 @@ TEST_CASE("a wrong argument of the plugstack line keeps the default and says wha
                                    std::string("default="),
                                    std::string("period=1"),
                                    std::string("period=61m"),
+                                   std::string("events="),
+                                   std::string("events=A,B"),
                                    std::string("max_bytes=15M"),
                                    std::string("max_bytes=1"),
                                    std::string("max_bytes=1T"),
@@ -281,7 +289,7 @@ TEST_CASE("a wrong argument of the plugstack line keeps the default and says wha
     CAPTURE(unknown);
     Site site;
     CHECK_FALSE(site.take(unknown));
-    check_line(site.why, "unknown argument", "known are default= period= max_bytes=");
+    check_line(site.why, "unknown argument", "known are default= period= events= max_bytes=");
     CHECK(std::memcmp(&site.options, &untouched.options, sizeof(site.options)) == 0);
   }
 }

@@ -103,7 +103,7 @@ void PapiSource::read_multiplexed(Task& task) {
     PapiCount& count = task.counts[i];
     count.time_enabled_ns = static_cast<std::int64_t>(raw->time_enabled_ns);
     count.time_running_ns = static_cast<std::int64_t>(raw->time_running_ns);
-    if (raw->time_running_ns < raw->time_enabled_ns / 100) continue;
+    if (had_too_few_turns(*count.time_enabled_ns, *count.time_running_ns)) continue;
     count.value = checked(task, i, static_cast<std::int64_t>(raw->count));
   }
 }
@@ -128,6 +128,7 @@ std::optional<std::int64_t> PapiSource::checked(Task& task, std::size_t event, s
 }
 
 std::unique_ptr<PapiSource> open_papi_source(const std::string& asked, const std::string& run_dir) {
+  if (asked == "off") return std::make_unique<PapiSource>("not asked for (events=off)");
   auto api = load_papi();
   if (!api) return std::make_unique<PapiSource>(api.error());
   PapiPlan plan = probe_papi_once(*api, asked, run_dir);

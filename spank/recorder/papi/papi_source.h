@@ -13,22 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "spank/recorder/papi/papi_count.h"
 #include "spank/recorder/papi/papi_probe.h"
 #include "spank/recorder/papi/papi_set.h"
 
 namespace sphase {
-
-/// One event of one task, since it was attached. Only grows; 0 is a count, "not known" is nullopt.
-///
-/// Multiplexed events take turns and have times: in a phase the event happened about
-/// Δvalue · Δtime_enabled / Δtime_running times. `value` itself is what was seen, never scaled up:
-/// a scaled count can go down. It is nullopt where the event had its turn in less than 1 % of the
-/// time.
-struct PapiCount {
-  std::optional<std::int64_t> value;
-  std::optional<std::int64_t> time_enabled_ns;  // CPU time of the task, all threads added
-  std::optional<std::int64_t> time_running_ns;  // the part of it in which the event was counted
-};
 
 class PapiSource {
  public:
@@ -85,7 +74,7 @@ class PapiSource {
 };
 
 /// All of it: loads PAPI, asks the node (or what is kept in `run_dir`), and is ready to attach.
-/// `asked`: see PapiWish. Never fails; tier() says what there is.
+/// `asked`: see PapiWish; "off": nothing is counted. Never fails; tier() says what there is.
 std::unique_ptr<PapiSource> open_papi_source(const std::string& asked, const std::string& run_dir);
 
 }  // namespace sphase

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "spank/recorder/papi/papi_count.h"
 
 namespace sphase {
 
@@ -19,6 +22,7 @@ struct Edge {
   std::optional<std::int64_t> task_cpu_ns;
   std::int64_t task_resolution_ns = 0;  // per busy CPU
   const char* task_source = nullptr;    // "cgroup" | "proc"
+  PapiCounts counts;                    // of the whole task, read with task_cpu_ns
 };
 
 /// CPU time between two edges, and how sure it is.
@@ -31,6 +35,11 @@ struct CpuTime {
 /// The marking process's own stamps where they agree with the task's group (exact); the group where
 /// child processes did part of the work (a tick per busy CPU). nullopt: neither is known.
 std::optional<CpuTime> cpu_between(const Edge& begin, const Edge& end);
+
+/// What was counted between two edges, per event. Empty: this task has no counters.
+std::vector<PapiCount> counts_between(const Edge& begin, const Edge& end);
+/// The part of counts that falls to `share` (0..1) of the time.
+std::vector<PapiCount> part_of(std::vector<PapiCount> counts, double share);
 
 /// A row of table `phase`; see common/schema/node.sql.
 struct PhaseRow {
@@ -49,6 +58,7 @@ struct PhaseRow {
   bool memory_high_water = false;
   std::int64_t edge_lag_ns = 0;
   std::uint32_t flags = 0;
+  std::vector<PapiCount> counts;  // rows of table `counter`
 };
 
 }  // namespace sphase

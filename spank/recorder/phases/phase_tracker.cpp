@@ -362,6 +362,7 @@ PhaseRow PhaseTracker::row(StateKey key, const Instance& instance, bool open) co
   out.end_ns = instance.last.time_ns;
   out.wall_ns = instance.last.time_ns - instance.first.time_ns;
   out.cpu = cpu_between(instance.first, instance.last);
+  out.counts = counts_between(instance.first, instance.last);
   if (out.cpu && std::string_view(out.cpu->source) != "process" &&
       out.edge_lag_ns > instance.last.task_resolution_ns) {
     out.flags |= kLate;
@@ -383,11 +384,13 @@ PhaseRow PhaseTracker::fold_row(StateKey key, const Fold& fold) const {
   out.flags |= kFolded | kInterpolated;
   const std::int64_t span_ns = fold.sum.last.time_ns - fold.sum.first.time_ns;
   out.wall_ns = fold.sum.wall_ns;
-  if (out.cpu && span_ns > 0) {
-    // Not read at each of its edges: its share of the task's CPU time by time spent in it.
+  if (span_ns <= 0) return out;
+  // Not read at each of its edges: its share of what the task used, by time spent in it.
+  const double share =
+      std::min(1.0, static_cast<double>(fold.sum.wall_ns) / static_cast<double>(span_ns));
+  out.counts = part_of(std::move(out.counts), share);
+  if (out.cpu) {
     const std::int64_t all_ns = out.cpu->time_ns;
-    const double share =
-        std::min(1.0, static_cast<double>(fold.sum.wall_ns) / static_cast<double>(span_ns));
     const auto part_ns = static_cast<std::int64_t>(static_cast<double>(all_ns) * share);
     out.cpu = CpuTime{part_ns, std::max(part_ns, all_ns - part_ns), "share"};
   }

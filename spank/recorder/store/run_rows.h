@@ -20,6 +20,7 @@ struct TaskRow {
   std::optional<std::int64_t> end_ns;
   std::optional<std::int64_t> exit_status;
   std::optional<std::int64_t> cpu_time_ns;
+  std::vector<PapiCount> counts;  // of its whole life; only in its last row
 };
 
 struct ValueRow {
@@ -63,7 +64,9 @@ struct RunState {
   std::int64_t last_ns = 0;
   std::optional<std::int64_t> end_ns;
   std::string end_reason;
-  Tier cpu, memory, io;
+  Tier cpu, memory, io, counters;
+  std::vector<std::string> events;  // names of what PapiCounts count, in their order
+  std::int64_t counters_refused = 0;
   std::int64_t markers = 0;
   std::int64_t markers_dropped = 0;
   std::int64_t markers_invalid = 0;

@@ -69,11 +69,26 @@ void bind_phase(Statement& insert, std::int64_t run_id, const PhaseRow& row) {
   insert.bind(17, row.edge_lag_ns).bind(18, row.flags);
 }
 
+constexpr const char* kInsertCounter = "INSERT OR REPLACE INTO counter VALUES (?,?,?,?,?,?,?,?,?)";
+
+/// One row per event of `counts`.
+Status insert_counts(Statement& insert, const std::vector<std::string>& events,
+                     const std::vector<PapiCount>& counts) {
+  for (std::size_t i = 0; i < counts.size() && i < events.size(); ++i) {
+    insert.bind(6, events[i]).bind(7, counts[i].value);
+    insert.bind(8, counts[i].time_enabled_ns).bind(9, counts[i].time_running_ns);
+    if (auto done = insert.run(); !done) return done;
+  }
+  return Done{};
+}
+
 /// About what a batch takes in the file, but for tasks and notices. Paths may have 2.5 kB each.
 std::uint64_t bytes_of(const Batch& batch) {
   constexpr std::uint64_t kRowBytes = 128;
   std::uint64_t bytes = kRowBytes * batch.size();
-  for (const PhaseRow& row : batch.phases) bytes += row.path.size();
+  for (const PhaseRow& row : batch.phases) {
+    bytes += row.path.size() * (1 + row.counts.size()) + kRowBytes * row.counts.size();
+  }
   for (const ValueRow& row : batch.values) bytes += row.path.size() + row.name.size();
   for (const AttributeRow& row : batch.attributes) {
     bytes += row.path.size() + row.key.size() + row.value.size();
@@ -207,6 +222,7 @@ Status RunStore::try_commit(const RunState& state) {
   auto done = write_run(state);
   if (!done) return undo(std::move(done));
   done = write_rows();
+  if (done) done = write_counts(state.events);
   if (!done) return undo(std::move(done));
   if (!run_before) {
     done = import_notes();
@@ -259,7 +275,8 @@ Status RunStore::write_run(const RunState& state) {
       "UPDATE run SET last_ns=?, end_ns=?, end_reason=?, cpu_source=?, cpu_reason=?,"
       " memory_source=?, memory_reason=?, io_source=?, io_reason=?, markers=?, markers_dropped=?,"
       " markers_invalid=?, samples_dropped=?, edge_lag_p50_ns=?, edge_lag_p99_ns=?,"
-      " recorder_cpu_ns=?, recorder_rss_bytes=?, restart_count=? WHERE run_id=?");
+      " recorder_cpu_ns=?, recorder_rss_bytes=?, restart_count=?, counter_source=?,"
+      " counter_reason=?, counter_refused=? WHERE run_id=?");
   if (!update) return Error{update.error()};
   update->bind(1, state.last_ns).bind(2, state.end_ns).bind(3, known(state.end_reason));
   update->bind(4, known(state.cpu.source)).bind(5, known(state.cpu.reason));
@@ -269,7 +286,9 @@ Status RunStore::write_run(const RunState& state) {
   update->bind(13, state.samples_dropped + samples_dropped_);
   update->bind(14, state.edge_lag_p50_ns).bind(15, state.edge_lag_p99_ns);
   update->bind(16, clock_ns(CLOCK_PROCESS_CPUTIME_ID)).bind(17, own_peak_bytes());
-  update->bind(18, start_.restart_count).bind(19, *run_id_);
+  update->bind(18, start_.restart_count).bind(19, known(state.counters.source));
+  update->bind(20, known(state.counters.reason)).bind(21, state.counters_refused);
+  update->bind(22, *run_id_);
   return update->run();
 }
 
@@ -313,6 +332,24 @@ Status RunStore::write_rows() {
                       insert.bind(6, start_.node).bind(7, row.time_ns);
                       insert.bind(8, row.code).bind(9, row.text);
                     });
+}
+
+/// Rows of the whole task have path '' and number 0; see common/schema/counter.sql.
+Status RunStore::write_counts(const std::vector<std::string>& events) {
+  if (events.empty()) return Done{};
+  auto insert = db_->prepare(kInsertCounter);
+  if (!insert) return Error{insert.error()};
+  insert->bind(1, *run_id_);
+  for (const TaskRow& row : pending_.tasks) {
+    insert->bind(2, kScopeTask).bind(3, row.task).bind(4, "").bind(5, 0);
+    if (auto done = insert_counts(*insert, events, row.counts); !done) return done;
+  }
+  for (const PhaseRow& row : pending_.phases) {
+    insert->bind(2, row.shell ? kScopeShell : kScopeTask).bind(3, row.task);
+    insert->bind(4, row.path).bind(5, row.number);
+    if (auto done = insert_counts(*insert, events, row.counts); !done) return done;
+  }
+  return Done{};
 }
 
 /// Notes that earlier steps on this node had to leave beside the database come into it.

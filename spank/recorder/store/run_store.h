@@ -37,6 +37,7 @@ class RunStore {
   Status write_run(const RunState& state);
   Status insert_run();
   Status write_rows();
+  Status write_counts(const std::vector<std::string>& events);
   Status import_notes();
   Status make_room(const RunState& state, Status failed);
   Status replace_damaged(const RunState& state);

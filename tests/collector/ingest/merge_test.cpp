@@ -112,7 +112,7 @@ TEST_CASE("merging the same file twice changes nothing") {
   CHECK(dump(cluster.db()) == before);
   CHECK(again.runs == 2);
   CHECK(again.changed == 1);  // what has ended is not looked at again
-  CHECK(again.rows == 4);     // the open run's task, phase and attribute, as they were
+  CHECK(again.rows == 4);     // the open run's task, phase, attribute and counter, as they were
 }
 
 TEST_CASE("two nodes that use the same run id keep their own rows") {

@@ -54,8 +54,10 @@ inline sphase_link_task message(std::uint32_t type, std::uint32_t task, int pid,
 /// A session, its edge thread, and a writer on its ring. Reads /proc, so that it works anywhere.
 class Step {
  public:
-  explicit Step(std::uint64_t period_ms = 1000)
-      : session(start_of(period_ms), CgroupTree({}), std::move(*RingReader::create()), 0),
+  explicit Step(std::uint64_t period_ms = 1000,
+                std::unique_ptr<PapiSource> papi = std::make_unique<PapiSource>("not tried here"))
+      : session(start_of(period_ms), CgroupTree({}), std::move(*RingReader::create()), 0,
+                std::move(papi)),
         writer(session.ring_fd(), session.ring_capacity()),
         edges_([this] { session.run_edges(); }) {}
   ~Step() {

@@ -123,3 +123,56 @@ TEST_CASE("the run's row follows its state, and its end is kept") {
                      " 'cgroup1 cpuacct' AND cpu_reason IS NULL AND memory_reason = 'why'"
                      " FROM run") == 1);
 }
+
+TEST_CASE("counts are stored by the names of their events, for phases and for whole tasks") {
+  Place place;
+  RunStore store(place.start);
+  Batch batch;
+  TaskRow task;
+  task.task = 3;
+  task.counts = {{900}, {std::nullopt}};
+  batch.tasks.push_back(task);
+  PhaseRow phase;
+  phase.task = 3;
+  phase.path = "solve";
+  phase.number = 2;
+  phase.counts = {{500}, {7, 100, 40}};
+  batch.phases.push_back(phase);
+  store.add(std::move(batch));
+  RunState now = state();
+  now.counters = {"papi-hw", "not counted: X"};
+  now.events = {"PAPI_TOT_INS", "PAPI_L3_TCM"};
+  now.counters_refused = 1;
+  must(store.commit(now));
+
+  CHECK(place.number("SELECT count(*) FROM counter") == 4);
+  CHECK(place.number("SELECT value FROM counter WHERE task = 3 AND path = '' AND number = 0"
+                     " AND event = 'PAPI_TOT_INS'") == 900);
+  CHECK(place.number("SELECT value IS NULL FROM counter WHERE path = ''"
+                     " AND event = 'PAPI_L3_TCM'") == 1);
+  CHECK(place.number("SELECT value FROM counter WHERE path = 'solve' AND number = 2"
+                     " AND event = 'PAPI_TOT_INS' AND time_enabled_ns IS NULL") == 500);
+  CHECK(place.number("SELECT value * 10000 + time_enabled_ns * 10 + time_running_ns FROM counter"
+                     " WHERE path = 'solve' AND event = 'PAPI_L3_TCM'") == 71040);
+  CHECK(place.text("SELECT counter_source || ', ' || counter_reason FROM run") ==
+        "papi-hw, not counted: X");
+  CHECK(place.number("SELECT counter_refused FROM run") == 1);
+}
+
+TEST_CASE("a phase that is stored again has its new counts") {
+  Place place;
+  RunStore store(place.start);
+  RunState now = state();
+  now.events = {"PAPI_TOT_INS"};
+  for (const std::int64_t value : {5, 8}) {
+    Batch batch;
+    PhaseRow phase;
+    phase.path = "a";
+    phase.number = 1;
+    phase.counts = {{value}};
+    batch.phases.push_back(phase);
+    store.add(std::move(batch));
+    must(store.commit(now));
+  }
+  CHECK(place.number("SELECT count(*) * 100 + max(value) FROM counter") == 108);
+}

@@ -20,6 +20,8 @@ const std::vector<FlagWord>& flag_words() {
       {kNoCpu, "no-cpu", "CPU time or CPUs not known; wasted is what memory alone says"},
       {kNoMemory, "no-memory", "memory or its limit not known; wasted is what CPU time alone says"},
       {kOverlap, "overlap", "phases of threads overlap, so that their CPU times cannot be summed"},
+      {kSomeCounted, "some-counted", "events are those of some of its tasks only"},
+      {kScaled, "scaled", "events took turns to be counted; counts are scaled up"},
       {kScript, "script", "the job script holds the CPUs that its steps use; not counted twice"},
   };
   return words;

@@ -67,6 +67,19 @@ std::string format_bytes(std::int64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kUnits.at(unit));
 }
 
+std::string format_count(double value) {
+  if (value < 999.5) return fmt::format("{:.0f}", value);
+  constexpr std::array<const char*, 6> kUnits = {"k", "M", "G", "T", "P", "E"};
+  std::size_t unit = 0;
+  value /= 1000;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", value, digits, kUnits.at(unit));
+}
+
 std::string format_number(double value) {
   if (value == 0) return "0";
   const double size = std::abs(value);

@@ -18,6 +18,9 @@ std::string format_bytes(std::int64_t bytes);
 /// Four significant digits at most: "0", "0.12", "3.4", "123", "45678".
 std::string format_number(double value);
 
+/// Powers of 1000, three digits: "0", "999", "1.23 k", "45.6 M", "789 G".
+std::string format_count(double value);
+
 /// "87 %" from 0.87.
 std::string format_percent(double ratio);
 

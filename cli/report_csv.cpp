@@ -51,6 +51,8 @@ std::string row_line(const JobFacts& job, const UsageRow& row) {
   line.number(row.allocated_node_s).number(row.wasted_node_s);
   line.number(row.imbalance_cpu).number(row.imbalance_wall);
   line.number(row.tasks).number(row.node_count).text(words_of(row.flags, " "));
+  line.number(row.events.instructions()).number(row.events.instructions_per_cycle());
+  line.number(row.events.misses_per_kilo_instruction()).number(row.events.gflops(row.time_ns));
   return line.end();
 }
 
@@ -58,7 +60,8 @@ constexpr const char* kRowColumns =
     "kind,level,name,path,step,number,instances,begin_ns,end_ns,time_ns,shortest_ns,mean_ns,"
     "longest_ns,cpus_allocated,cpu_time_ns,cpu_allocated_ns,efficiency_ratio,memory_peak_bytes,"
     "io_read_bytes,io_write_bytes,io_read_call_bytes,io_write_call_bytes,allocated_node_s,"
-    "wasted_node_s,imbalance_cpu_ratio,imbalance_wall_ratio,tasks,nodes,flags\n";
+    "wasted_node_s,imbalance_cpu_ratio,imbalance_wall_ratio,tasks,nodes,flags,"
+    "instructions,instructions_per_cycle,misses_per_kilo_instruction,gflops\n";
 
 std::string node_line(const JobFacts& job, const NodeUse& node) {
   Line line;

@@ -95,6 +95,36 @@ Json nodes_of(const std::vector<NodeUse>& uses) {
   return nodes;
 }
 
+Json events_of(const EventCounts& counts) {
+  Json events = Json::object();
+  for (const auto& event : counts.events()) {
+    events[event.name] = {{"count", event.count}, {"tasks", event.parts}, {"scaled", event.scaled}};
+  }
+  return events;
+}
+
+Json source_of(const MaybeText& source, const MaybeText& reason) {
+  return {{"source", json(source)}, {"reason", json(reason)}};
+}
+
+Json run_of(const Run& run) {
+  return {{"step", run.step},
+          {"node", run.node},
+          {"begin_ns", run.begin_ns},
+          {"end_ns", run.end_ns},
+          {"ended", run.ended},
+          {"lost", run.lost},
+          {"cpu", source_of(run.cpu_source, run.cpu_reason)},
+          {"memory", source_of(run.memory_source, run.memory_reason)},
+          {"io", source_of(run.io_source, run.io_reason)},
+          {"events", source_of(run.counter_source, run.counter_reason)},
+          {"markers", run.markers},
+          {"edge_lag_p50_ns", json(run.edge_lag_p50_ns)},
+          {"edge_lag_p99_ns", json(run.edge_lag_p99_ns)},
+          {"recorder_cpu_ns", json(run.recorder_cpu_ns)},
+          {"recorder_rss_bytes", json(run.recorder_rss_bytes)}};
+}
+
 Json row_of(const UsageRow& row, bool with_nodes) {
   Json json_row = {
       {"kind", word_of(row.kind)},
@@ -124,6 +154,11 @@ Json row_of(const UsageRow& row, bool with_nodes) {
       {"imbalance_cpu_ratio", json(row.imbalance_cpu)},
       {"imbalance_wall_ratio", json(row.imbalance_wall)},
       {"edge_lag_ns", json(row.edge_lag_ns)},
+      {"instructions", json(row.events.instructions())},
+      {"instructions_per_cycle", json(row.events.instructions_per_cycle())},
+      {"misses_per_kilo_instruction", json(row.events.misses_per_kilo_instruction())},
+      {"gflops", json(row.events.gflops(row.time_ns))},
+      {"events", events_of(row.events)},
       {"tasks", row.tasks},
       {"node_count", row.node_count},
       {"flags", flags_of(row.flags)}};
@@ -143,6 +178,8 @@ Json start_of(const Timeline& timeline, const ReportOptions& options) {
     start["rows"].push_back(row_of(row, options.nodes));
   }
   start["nodes"] = nodes_of(timeline.nodes);
+  start["runs"] = Json::array();
+  for (const auto& run : timeline.runs) start["runs"].push_back(run_of(run));
   start["notices"] = Json::array();
   for (const auto& notice : timeline.notices) {
     start["notices"].push_back({{"node", notice.node},

@@ -16,12 +16,18 @@ struct ReportOptions {
 /// For people: at most 100 columns, no colour.
 std::string report_text(const std::vector<Timeline>& starts, const ReportOptions& options);
 
-/// {"starts": [{"job": …, "allocations": …, "rows": …, "nodes": …, "missing": …}]}; units are in
-/// the names, null = not known.
+/// {"starts": [{"job": …, "allocations": …, "rows": …, "nodes": …, "runs": …, "missing": …}]};
+/// units are in the names, null = not known.
 std::string report_json(const std::vector<Timeline>& starts, const ReportOptions& options);
 
 /// One line per row of the phase table (or, with `nodes`, per node), all starts one after another.
 std::string report_csv(const std::vector<Timeline>& starts, const ReportOptions& options);
+
+/// What PAPI counted, with its legend; "" where it counted nothing.
+std::string event_table(const std::vector<UsageRow>& rows);
+
+/// "    solve #2": indented by its level.
+std::string phase_name(const UsageRow& row);
 
 /// "123", "123_4", "123+1"
 std::string job_label(const JobFacts& job);

@@ -94,13 +94,21 @@ std::string allocated_of(const Timeline& timeline, const Allocation& allocation)
   return text;
 }
 
+/// "events papi-hw", "no events (this node has no hardware counters …)".
+std::string events_tier(const Run& run) {
+  if (!run.counter_source) return "events not recorded";
+  std::string text = *run.counter_source == "none" ? "no events" : "events " + *run.counter_source;
+  if (run.counter_reason) text += " (" + *run.counter_reason + ")";
+  return text;
+}
+
 /// Which counters were used, and on how many nodes where they differ.
 std::string counters_of(const Timeline& timeline) {
   std::map<std::string, int> tiers;
   for (const auto& run : timeline.runs) {
-    ++tiers[fmt::format("CPU from {}, memory from {}, I/O from {}",
+    ++tiers[fmt::format("CPU from {}, memory from {}, I/O from {}, {}",
                         run.cpu_source.value_or("nothing"), run.memory_source.value_or("nothing"),
-                        run.io_source.value_or("nothing"))];
+                        run.io_source.value_or("nothing"), events_tier(run))];
   }
   std::string text;
   for (const auto& [tier, count] : tiers) {
@@ -133,14 +141,6 @@ std::uint32_t common_flags(const std::vector<UsageRow>& rows) {
     if (!(row.flags & kScript)) common &= row.flags;
   }
   return rows.size() > 2 ? common : 0;
-}
-
-std::string phase_name(const UsageRow& row) {
-  std::string name = std::string(static_cast<std::size_t>(row.level) * 2, ' ') + clean(row.name);
-  const bool phase =
-      row.kind == UsageRow::Kind::kTaskPhase || row.kind == UsageRow::Kind::kJobPhase;
-  if (phase && row.number > 1) name += fmt::format(" #{}", row.number);
-  return name;
 }
 
 std::string phase_table(const std::vector<UsageRow>& rows, std::uint32_t common) {
@@ -307,6 +307,14 @@ std::string verdict(const Timeline& timeline) {
 
 }  // namespace
 
+std::string phase_name(const UsageRow& row) {
+  std::string name = std::string(static_cast<std::size_t>(row.level) * 2, ' ') + clean(row.name);
+  const bool phase =
+      row.kind == UsageRow::Kind::kTaskPhase || row.kind == UsageRow::Kind::kJobPhase;
+  if (phase && row.number > 1) name += fmt::format(" #{}", row.number);
+  return name;
+}
+
 std::string job_label(const JobFacts& job) {
   if (job.array_job_id && job.array_task_id) {
     return fmt::format("{}_{} ({})", *job.array_job_id, *job.array_task_id, job.job_id);
@@ -342,6 +350,7 @@ std::string report_text(const std::vector<Timeline>& starts, const ReportOptions
       const std::uint32_t common = common_flags(rows);
       out +=
           '\n' + verdict(timeline) + '\n' + phase_table(rows, common) + '\n' + legend(rows, common);
+      out += event_table(rows);
       if (!options.instances) out += spread_table(rows);
     }
     out += node_table(timeline, options.nodes);

@@ -35,7 +35,34 @@ UsageRow job_phase_row(const PhaseMark& mark, const NodeUsage& usage) {
   if (mark.folded()) row.nodes.clear();  // its interval holds more than the phase
   total_up(row);
   if (mark.folded()) row.cpu_time_ns = mark.cpu_time_ns;
+  row.events.add_part(mark.counts);
   return row;
+}
+
+/// What the steps inside `row` counted. Of a step that crosses its edge nothing is known there.
+void add_events(UsageRow& row, const std::vector<PhaseTree>& inside) {
+  constexpr std::int64_t kSlackNs = 50'000'000;  // a step's recorder begins before its program
+  for (const auto& tree : inside) {
+    add_events(row, tree.inside);
+    if (tree.row.kind != UsageRow::Kind::kStep) continue;
+    const bool crosses =
+        row.kind == UsageRow::Kind::kJobPhase &&
+        (tree.row.begin_ns < row.begin_ns - kSlackNs || tree.row.end_ns > row.end_ns + kSlackNs);
+    if (crosses) {
+      row.events.add_part({});
+    } else {
+      row.events.add(tree.row.events);
+    }
+  }
+}
+
+/// Job and job phases hold what their steps counted; innermost first, so that each adds once.
+void gather_events(PhaseTree& tree) {
+  const auto kind = tree.row.kind;
+  if (kind != UsageRow::Kind::kJob && kind != UsageRow::Kind::kJobPhase) return;
+  for (auto& inner : tree.inside) gather_events(inner);
+  add_events(tree.row, tree.inside);
+  flag_events(tree.row);
 }
 
 /// Puts each mark inside the one that it was opened in. `marks` by begin, outer ones first.
@@ -115,6 +142,7 @@ PhaseTree build_phase_tree(const Timeline& timeline) {
   if (auto outside = outside_row(job.row, top, use)) top.push_back({std::move(*outside), {}});
   std::move(top.begin(), top.end(), std::back_inserter(job.inside));
   std::stable_sort(job.inside.begin(), job.inside.end(), begins_earlier);
+  gather_events(job);
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "collector/timeline/node_names.h"
 #include "collector/timeline/timeline_load.h"
@@ -77,7 +78,8 @@ class RunReader {
         " node_tasks, job_cpus, step_cpus, job_memory_bytes, step_memory_bytes, tick_ns, period_ns,"
         " cpu_source, cpu_reason, memory_source, memory_reason, io_source, io_reason, end_reason,"
         " profile, sphase_version, slurm_version, markers, markers_dropped, markers_invalid,"
-        " samples_dropped, edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes"
+        " samples_dropped, edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes,"
+        " counter_source, counter_reason"
         " FROM run WHERE run_id = ?");
     auto sample = db.prepare(
         "SELECT time_ns, cpu_time_ns, memory_anon_bytes, memory_shmem_bytes, memory_kernel_bytes,"
@@ -90,31 +92,39 @@ class RunReader {
     auto attribute = db.prepare(
         "SELECT path, key, value FROM attribute WHERE run_id = ? ORDER BY task, path, key");
     auto task = db.prepare("SELECT exit_status FROM task WHERE run_id = ?");
-    for (const auto* statement : {&run, &sample, &phase, &attribute, &task}) {
+    auto counter = db.prepare(
+        "SELECT scope, task, path, number, event, value, time_enabled_ns, time_running_ns"
+        " FROM counter WHERE run_id = ?");
+    for (const auto* statement : {&run, &sample, &phase, &attribute, &task, &counter}) {
       if (!*statement) return Error{statement->error()};
     }
-    return RunReader(std::move(*run), std::move(*sample), std::move(*phase), std::move(*attribute),
-                     std::move(*task));
+    return RunReader({std::move(*run), std::move(*sample), std::move(*phase), std::move(*attribute),
+                      std::move(*task), std::move(*counter)});
   }
 
   Result<Run> read(std::int64_t run_id);
   Status read_inside(Run& run);
 
  private:
-  RunReader(Statement run, Statement sample, Statement phase, Statement attribute, Statement task)
-      : run_(std::move(run)),
-        sample_(std::move(sample)),
-        phase_(std::move(phase)),
-        attribute_(std::move(attribute)),
-        task_(std::move(task)) {}
+  struct Statements {
+    Statement run, sample, phase, attribute, task, counter;
+  };
+  explicit RunReader(Statements statements)
+      : run_(std::move(statements.run)),
+        sample_(std::move(statements.sample)),
+        phase_(std::move(statements.phase)),
+        attribute_(std::move(statements.attribute)),
+        task_(std::move(statements.task)),
+        counter_(std::move(statements.counter)) {}
 
   void read_counts(Run& run);
   Status read_samples(Run& run);
   Status read_phases(Run& run);
   Status read_attributes(Run& run);
   Status read_tasks(Run& run);
+  Status read_counters(Run& run);
 
-  Statement run_, sample_, phase_, attribute_, task_;
+  Statement run_, sample_, phase_, attribute_, task_, counter_;
 };
 
 Result<Run> RunReader::read(std::int64_t run_id) {
@@ -157,6 +167,8 @@ void RunReader::read_counts(Run& run) {
                         &run.recorder_rss_bytes}) {
     *number = run_.maybe_integer(at++);
   }
+  run.counter_source = run_.maybe_text(at++);
+  run.counter_reason = run_.maybe_text(at++);
 }
 
 Status RunReader::read_samples(Run& run) {
@@ -236,9 +248,32 @@ Status RunReader::read_tasks(Run& run) {
   return task_.status();
 }
 
+/// Of phases, and of whole tasks (path '' and number 0). Needs the phases.
+Status RunReader::read_counters(Run& run) {
+  using Key = std::tuple<bool, int, std::string, std::int64_t>;
+  std::map<Key, std::vector<Counted>> counted;
+  counter_.bind(1, run.run_id);
+  while (counter_.step()) {
+    counted[{counter_.text(0) == kScopeShell, static_cast<int>(counter_.integer(1)),
+             counter_.text(2), counter_.integer(3)}]
+        .push_back({counter_.text(4), plausible(counter_.maybe_integer(5)),
+                    plausible(counter_.maybe_integer(6)), plausible(counter_.maybe_integer(7))});
+  }
+  if (counted.empty()) return counter_.status();
+  for (PhaseMark& mark : run.phases) {
+    const auto found = counted.find({mark.shell, mark.task, mark.path, mark.number});
+    if (found != counted.end()) mark.counts = std::move(found->second);
+  }
+  for (auto& [key, counts] : counted) {
+    if (std::get<2>(key).empty()) run.task_counts.push_back(std::move(counts));
+  }
+  return counter_.status();
+}
+
 Status RunReader::read_inside(Run& run) {
   if (auto done = read_samples(run); !done) return done;
   if (auto done = read_phases(run); !done) return done;
+  if (auto done = read_counters(run); !done) return done;
   if (auto done = read_tasks(run); !done) return done;
   return read_attributes(run);
 }

@@ -198,7 +198,18 @@ UsageRow instance_row(const Instance& instance, const std::vector<const Run*>& r
   measure_waste(row.nodes);
   total_up(row);
   measure_imbalance(row, parts);
+  for (const auto& [run, mark] : instance) row.events.add_part(mark->counts);
+  flag_events(row);
   return row;
+}
+
+/// What all tasks of a run counted. Tasks that still run, or could not be counted, say nothing.
+EventCounts events_of(const Run& run) {
+  EventCounts events;
+  for (const auto& counts : run.task_counts) events.add_part(counts);
+  const auto known = static_cast<std::int64_t>(run.task_counts.size());
+  for (std::int64_t i = known; i < run.node_tasks.value_or(0); ++i) events.add_part({});
+  return events;
 }
 
 UsageRow step_row(const std::vector<const Run*>& runs, const NodeUsage& usage) {
@@ -227,6 +238,8 @@ UsageRow step_row(const std::vector<const Run*>& runs, const NodeUsage& usage) {
     row.flags |= kPartial;
   }
   total_up(row);
+  for (const Run* run : runs) row.events.add(events_of(*run));
+  flag_events(row);
   return row;
 }
 

@@ -58,6 +58,7 @@ struct PhaseMark {
   std::int64_t begin_ns = 0, end_ns = 0;
   Maybe wall_ns, cpu_time_ns, cpu_resolution_ns, memory_peak_bytes, edge_lag_ns;
   std::uint32_t flags = 0;  // PhaseFlag and RowFlag
+  std::vector<Counted> counts;
 
   bool folded() const { return (flags & kFolded) != 0; }
   std::int64_t duration_ns() const { return folded() && wall_ns ? *wall_ns : end_ns - begin_ns; }
@@ -74,6 +75,8 @@ struct Run {
   Maybe node_index, step_nodes, step_tasks, node_tasks, job_cpus, step_cpus;
   Maybe job_memory_bytes, step_memory_bytes, tick_ns, period_ns;
   MaybeText cpu_source, cpu_reason, memory_source, memory_reason, io_source, io_reason;
+  MaybeText counter_source, counter_reason;
+  std::vector<std::vector<Counted>> task_counts;  // of each task that has some, its whole life
   MaybeText end_reason, profile, sphase_version, slurm_version;
   std::int64_t markers = 0, markers_dropped = 0, markers_invalid = 0, samples_dropped = 0;
   Maybe edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes;

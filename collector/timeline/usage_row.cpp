@@ -58,6 +58,11 @@ void total_cpu(UsageRow& row) {
 
 }  // namespace
 
+void flag_events(UsageRow& row) {
+  if (row.events.partial()) row.flags |= kSomeCounted;
+  if (row.events.scaled()) row.flags |= kScaled;
+}
+
 void measure_waste(std::vector<NodeUse>& nodes) {
   for (auto& node : nodes) node.wasted_node_s = wasted_node_s(node);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/timeline/event_counts.h"
 #include "collector/timeline/sample_series.h"
 #include "common/vocabulary.h"
 
@@ -22,6 +23,8 @@ inline constexpr RowFlag kNoMemory = 1u
 inline constexpr RowFlag kPartial = 1u << 21;  // some node or task told nothing: sums of the others
 inline constexpr RowFlag kOverlap = 1u << 22;  // phases of threads hold each other's CPU time
 inline constexpr RowFlag kScript = 1u << 23;   // the job script: holds the CPUs that its steps use
+inline constexpr RowFlag kSomeCounted = 1u << 24;  // events of some of its tasks only
+inline constexpr RowFlag kScaled = 1u << 25;       // events took turns: counts are scaled up
 
 /// The I/O counters of one run at a moment.
 struct IoCounters {
@@ -80,6 +83,7 @@ struct UsageRow {
   std::optional<double> imbalance_cpu, imbalance_wall;
   double cpu_max_ns = 0, cpu_mean_ns = 0, wall_max_ns = 0, wall_mean_ns = 0;  // summed numerators
   Maybe edge_lag_ns;
+  EventCounts events;       // of its tasks; a job and its phases: of all steps inside
   std::uint32_t flags = 0;  // PhaseFlag | RowFlag
   std::vector<NodeUse> nodes;
 
@@ -115,6 +119,9 @@ void total_up_io(UsageRow& row);
 /// Adds what nodes did in another interval that did not begin before: sums, and the larger memory
 /// peak. By node name.
 void merge_nodes(std::vector<NodeUse>& into, const std::vector<NodeUse>& more);
+
+/// Sets the flags that its events are worth.
+void flag_events(UsageRow& row);
 
 /// Adds what is known; nullopt adds nothing.
 void add(IoCounters& total, const IoCounters& more);

@@ -18,7 +18,8 @@ TEST_CASE("every flag has one word and one meaning") {
     bits |= flag.bit;
   }
   CHECK(bits == (kUnclosed | kFolded | kLate | kInterpolated | kEndLost | kRecorderLost | kOpen |
-                 kCrossed | kIoInterpolated | kNoCpu | kNoMemory | kPartial | kOverlap | kScript));
+                 kCrossed | kIoInterpolated | kNoCpu | kNoMemory | kPartial | kOverlap |
+                 kSomeCounted | kScaled | kScript));
 }
 
 TEST_CASE("a flag that another one implies is not said") {

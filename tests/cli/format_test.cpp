@@ -85,3 +85,13 @@ TEST_CASE("a CSV field is quoted where it must be") {
   CHECK(csv_field("two\nlines") == "\"two\nlines\"");
   CHECK(csv_field("").empty());
 }
+
+TEST_CASE("counts have three digits and a power of 1000") {
+  CHECK(format_count(0) == "0");
+  CHECK(format_count(999) == "999");
+  CHECK(format_count(999.6) == "1.00 k");
+  CHECK(format_count(1234) == "1.23 k");
+  CHECK(format_count(45'600'000) == "45.6 M");
+  CHECK(format_count(999'600'000) == "1.00 G");
+  CHECK(format_count(7.89e20) == "789 E");
+}

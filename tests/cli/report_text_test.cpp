@@ -37,6 +37,14 @@ std::string line_with(const std::string& text, const std::string& part) {
   return "";
 }
 
+/// As it was before lines were broken.
+std::string unwrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string out;
+  for (std::string word; words >> word;) out += word + ' ';
+  return out;
+}
+
 /// A job of two nodes, one idle, with a job phase, a step and a phase that ran twice.
 void typical(ClusterFixture& cluster) {
   const JobSpec job{.end_s = 20};
@@ -290,4 +298,35 @@ TEST_CASE("a job that waits has nothing missing yet") {
   const std::string text = report(cluster);
   CHECK(has(text, "not started"));
   CHECK_FALSE(has(text, "Not known"));
+}
+
+TEST_CASE("counters of phases are a table of their own, and their tier stands at the top") {
+  ClusterFixture cluster;
+  typical(cluster);
+  CHECK(has(unwrapped(report(cluster)), "events not recorded"));
+  CHECK_FALSE(has(report(cluster), "IPC"));
+
+  run_sql(cluster.db(),
+          "UPDATE run SET counter_source = 'papi-hw', counter_reason = 'not counted: X'");
+  for (int number : {1, 2}) {
+    add_counter(cluster.db(), 2, {.path = "solve", .number = number, .value = 1'500'000'000});
+    add_counter(
+        cluster.db(), 2,
+        {.path = "solve", .number = number, .event = "PAPI_TOT_CYC", .value = 1'000'000'000});
+    add_counter(cluster.db(), 2,
+                {.path = "solve", .number = number, .event = "PAPI_L3_TCM", .value = 6'000'000});
+  }
+  const std::string text = report(cluster);
+  CHECK(has(unwrapped(text), "events papi-hw (not counted: X)"));
+  const std::string solve = line_with(text.substr(text.find("instr")), "solve");
+  CHECK(has(solve, " 3.00 G  1.50     4.00 "));
+  CHECK(has(solve, " 12.0 M"));
+  CHECK(longest_line(text) <= Table::kWidth);
+}
+
+TEST_CASE("a node that cannot count says why in every report") {
+  ClusterFixture cluster;
+  typical(cluster);
+  run_sql(cluster.db(), "UPDATE run SET counter_source = 'none', counter_reason = 'no PMU'");
+  CHECK(has(unwrapped(report(cluster)), "no events (no PMU)"));
 }

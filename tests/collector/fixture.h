@@ -204,6 +204,23 @@ class ClusterFixture {
 };
 
 /// Makes a node.db as the recorder would.
+/// A row of table `counter`; path "": the whole task.
+struct CounterSpec {
+  std::string path = "";
+  std::int64_t number = 0;
+  std::string event = "PAPI_TOT_INS";
+  Maybe value = 1000;
+  int task = 0;
+  std::string scope = "task";
+};
+inline void add_counter(Database& db, std::int64_t run, const CounterSpec& spec) {
+  auto insert = db.prepare("INSERT INTO counter VALUES(?,?,?,?,?,?,?,NULL,NULL)");
+  REQUIRE(insert);
+  insert->bind(1, run).bind(2, spec.scope).bind(3, spec.task).bind(4, spec.path);
+  insert->bind(5, spec.number).bind(6, spec.event).bind(7, spec.value);
+  REQUIRE(insert->run());
+}
+
 inline Database make_node_db(const std::string& path, const std::string& node) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   auto db = Database::open(path, Database::Mode::kCreate);

@@ -175,3 +175,34 @@ TEST_CASE("of a job whose numbers are not known nothing is shown as 0") {
     CHECK_FALSE(row.io.read_bytes.has_value());
   }
 }
+
+TEST_CASE("a job and its phases hold what the steps inside counted, each once") {
+  ClusterFixture cluster;
+  const auto batch = add_batch(cluster, 20);
+  mark(cluster, batch, "solve", 5, 20);
+  add_counter(cluster.db(), batch, {.value = 10});
+  add_counter(cluster.db(), batch, {.path = "solve", .number = 1, .value = 7, .scope = "shell"});
+  for (const char* node : {"n1", "n2"}) {
+    const auto run = add_run(cluster.db(), {.begin_s = 6, .end_s = 18, .step = "0", .node = node});
+    add_samples(cluster.db(), run, 6, 18, 1);
+    add_counter(cluster.db(), run, {.value = 1000});
+  }
+  const auto rows = cluster.load("123").front().rows;
+  CHECK(row_named(rows, "step 0").events.instructions() == 2000);
+  CHECK(row_named(rows, "solve").events.instructions() == 2007);
+  CHECK(row_named(rows, "job").events.instructions() == 2010);
+  CHECK((row_named(rows, "job").flags & kSomeCounted) == 0);
+}
+
+TEST_CASE("of a step that crosses the edge of a job phase it is not known what it counted there") {
+  ClusterFixture cluster;
+  const auto batch = add_batch(cluster, 20);
+  mark(cluster, batch, "first", 0, 7.5);
+  add_counter(cluster.db(), batch, {.path = "first", .number = 1, .value = 7, .scope = "shell"});
+  const auto run = add_run(cluster.db(), {.begin_s = 1, .end_s = 9, .step = "0"});
+  add_counter(cluster.db(), run, {.value = 1000});
+  const auto rows = cluster.load("123").front().rows;
+  const auto& first = row_named(rows, "first");
+  CHECK(first.events.instructions() == 7);
+  CHECK((first.flags & kSomeCounted) != 0);
+}

@@ -293,3 +293,41 @@ TEST_CASE("a step without phases has no row for what is outside of them") {
   add_step(cluster, 1, 1);
   CHECK(find_row(detail(cluster), "(outside)") == nullptr);
 }
+
+TEST_CASE("a phase has what its tasks counted on all nodes, and a step what they counted in all") {
+  ClusterFixture cluster;
+  for (const char* node : {"n1", "n2"}) {
+    const auto run = add_run(cluster.db(), {.node = node, .node_tasks = 2});
+    for (int task = 0; task < 2; ++task) {
+      add_phase(cluster.db(), run, {.path = "a", .begin_s = 1, .end_s = 2, .task = task});
+      add_counter(cluster.db(), run, {.path = "a", .number = 1, .value = 30, .task = task});
+      add_counter(cluster.db(), run,
+                  {.path = "a", .number = 1, .event = "PAPI_TOT_CYC", .value = 10, .task = task});
+      add_counter(cluster.db(), run, {.value = 100, .task = task});
+    }
+  }
+  const auto rows = cluster.load("123").front().rows;
+  CHECK(row_named(rows, "a").events.instructions() == 120);
+  CHECK(row_named(rows, "a").events.instructions_per_cycle() == doctest::Approx(3.0));
+  CHECK(row_named(rows, "step 0").events.instructions() == 400);
+  CHECK((row_named(rows, "step 0").flags & kSomeCounted) == 0);
+}
+
+TEST_CASE("a step of which some tasks could not be counted says so") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {.node_tasks = 3});
+  add_counter(cluster.db(), run, {.value = 100});
+  const auto rows = cluster.load("123").front().rows;
+  CHECK(row_named(rows, "step 0").events.instructions() == 100);
+  CHECK((row_named(rows, "step 0").flags & kSomeCounted) != 0);
+}
+
+TEST_CASE("instances of a phase that become one row are counted together") {
+  ClusterFixture cluster;
+  const auto run = add_run(cluster.db(), {});
+  for (int i = 1; i <= 3; ++i) {
+    add_phase(cluster.db(), run, {.path = "a", .begin_s = 1.0 * i, .end_s = i + 0.5, .number = i});
+    add_counter(cluster.db(), run, {.path = "a", .number = i, .value = i});
+  }
+  CHECK(row_named(cluster.load("123").front().rows, "a").events.instructions() == 6);
+}

@@ -15,14 +15,19 @@ using Align = Table::Align;
 
 std::string two_digits(double value) { return fmt::format("{:.2f}", value); }
 
+constexpr std::string_view kInRatios[] = {"PAPI_TOT_INS",       "PAPI_TOT_CYC", "PAPI_L3_TCM",
+                                          "perf::CACHE-MISSES", "PAPI_FP_OPS",  "PAPI_DP_OPS"};
+
 /// Events that stand for themselves: those of the ratios are left out.
 std::vector<std::string> other_events(const std::vector<UsageRow>& rows) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> names;
   for (const auto& row : rows) {
     for (const auto& event : row.events.events()) {
-      const bool shown = event.name == "PAPI_TOT_INS" || event.name == "PAPI_TOT_CYC";
-      if (shown || std::find(names.begin(), names.end(), event.name) != names.end()) continue;
+      const bool shown = std::find(std::begin(kInRatios), std::end(kInRatios), event.name) !=
+                             std::end(kInRatios) ||
+                         std::find(names.begin(), names.end(), event.name) != names.end();
+      if (shown) continue;
       if (names.size() < kMost) names.push_back(event.name);
     }
   }

@@ -320,7 +320,13 @@ TEST_CASE("counters of phases are a table of their own, and their tier stands at
   CHECK(has(unwrapped(text), "events papi-hw (not counted: X)"));
   const std::string solve = line_with(text.substr(text.find("instr")), "solve");
   CHECK(has(solve, " 3.00 G  1.50     4.00 "));
-  CHECK(has(solve, " 12.0 M"));
+  CHECK_FALSE(has(text, "PAPI_L3_TCM"));  // it stands in a ratio
+
+  add_counter(cluster.db(), 2,
+              {.path = "solve", .number = 1, .event = "PAPI_BR_MSP", .value = 12'000'000});
+  const std::string more = report(cluster);
+  CHECK(has(more, "PAPI_BR_MSP"));
+  CHECK(has(unwrapped(more), "12.0 M some-counted"));
   CHECK(longest_line(text) <= Table::kWidth);
 }
 

@@ -49,7 +49,8 @@ class Run:
 
     TABLES = {"tasks": ("task", "task"), "phases": ("phase", "begin_ns"),
               "samples": ("sample", "time_ns"), "notices": ("notice", "time_ns"),
-              "values": ("value", "time_ns"), "attributes": ("attribute", "key")}
+              "values": ("value", "time_ns"), "attributes": ("attribute", "key"),
+              "counters": ("counter", "event")}
 
     def __init__(self, db, row):
         self._row = row

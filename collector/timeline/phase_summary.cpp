@@ -32,6 +32,7 @@ void merge_counters(UsageRow& into, const UsageRow& row) {
   }
   larger(into.memory_peak_bytes, row.memory_peak_bytes);
   into.events.add(row.events);
+  flag_events(into);
   sum(into.wasted_node_s, row.wasted_node_s);
   sum(into.allocated_node_s, row.allocated_node_s);
   if (into.nodes.empty() || row.nodes.empty()) add(into.io, row.io);

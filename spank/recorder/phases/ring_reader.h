@@ -38,6 +38,8 @@ class RingReader {
   std::uint64_t torn() const { return torn_; }
   int memfd() const { return memfd_.get(); }
   std::uint32_t capacity() const { return capacity_; }
+  /// The mapping itself, for a writer in this process.
+  sphase_ring* shared() { return ring_; }
 
   static constexpr std::int64_t kTornNs = 100'000'000;
 

@@ -113,7 +113,7 @@ CREATE TABLE phase (
   cpu_source TEXT,                      -- -; 'process' (stamped by the marker) | 'cgroup' | 'proc' | 'share' (folded: split by time)
   cpu_resolution_ns INTEGER,            -- ns; cpu_time_ns is within this of the truth
   memory_peak_bytes INTEGER,            -- B; most memory (without page cache) of the step on this node while it was open
-  memory_peak_source TEXT,              -- -; 'high-water' (the kernel's mark rose in it) | 'sampled' (a lower bound)
+  memory_peak_source TEXT,              -- -; 'peak' (the kernel's mark, set anew at its edges, less page cache there: exact) | 'high-water' (the kernel's mark rose in it) | 'sampled' (a lower bound)
   edge_lag_ns INTEGER,                  -- ns; the larger delay of its two edges from marker to read
   flags INTEGER NOT NULL DEFAULT 0,     -- bits; PhaseFlag of common/vocabulary.h
   PRIMARY KEY (run_id, scope, task, path, number)

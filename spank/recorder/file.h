@@ -40,6 +40,7 @@ class Fd {
 };
 
 /// Opens read-only; never with a flag that could change the file: Slurm reads these too.
+/// The one exception is PeakSource, whose writes no other reader sees.
 inline Fd open_read(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
 }

@@ -91,6 +91,7 @@ void Session::task_exit(const sphase_link_task& task) {
   const std::int64_t now = monotonic_ns();
   const auto known = tasks_.find(task.task);
   if (known == tasks_.end()) return;
+  look_at_peak(now);
   phases_.close_task(task.task, edge_now(task.task, now, now));
   TaskRow& row = known->second;
   row.end_ns = epoch_ns();
@@ -276,6 +277,7 @@ void Session::handle_edge(const sphase_record& record, const StreamId& id, Clien
   if (!id.shell) stamp_edge(client, time_ns, edge);
   if (!hot_) lag_.add(read_ns - time_ns);
   sample_edge(read_ns);  // after the task's own counters, which must be as near as can be
+  if (!hot_) look_at_peak(read_ns);
 
   const int depth = record.depth == SPHASE_DEPTH_UNKNOWN ? -1 : record.depth;
   const std::uint64_t dropped = ring_.dropped();
@@ -348,6 +350,13 @@ void Session::look_at_memory() {
   phases_.memory_seen(memory, monotonic_ns());
 }
 
+/// At every edge and every sample, so that what is read belongs to the phases now open.
+void Session::look_at_peak(std::int64_t read_ns) {
+  if (const auto peak = sampler_.take_peak()) {
+    phases_.peak_seen(*peak, last_file_bytes_, read_ns);
+  }
+}
+
 void Session::tick(std::int64_t now_ns) {
   if (!started_) return;
   if (now_ns >= next_tick_ns_) {
@@ -358,6 +367,7 @@ void Session::tick(std::int64_t now_ns) {
                " ms: the recorder was stopped or the node was too busy to run it"});
     }
     store_sample("tick");
+    look_at_peak(now_ns);
     last_tick_ns_ = now_ns;
     next_tick_ns_ = std::max(next_tick_ns_ + period_ns_, now_ns + period_ns_ / 2);
   }

@@ -76,6 +76,7 @@ class Session {
   void count_task(const sphase_link_task& task);
   std::vector<PapiCount> last_counts(std::uint32_t task);
   void look_at_memory();
+  void look_at_peak(std::int64_t read_ns);
   void tick(std::int64_t now_ns);
   std::int64_t to_epoch(std::int64_t monotonic) const { return monotonic + epoch_offset_ns_; }
 

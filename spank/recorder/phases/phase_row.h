@@ -55,7 +55,7 @@ struct PhaseRow {
   std::optional<std::int64_t> wall_ns;
   std::optional<CpuTime> cpu;
   std::optional<std::int64_t> memory_peak_bytes;
-  bool memory_high_water = false;
+  const char* memory_peak_source = "sampled";  // of memory_peak_bytes; see node.sql
   std::int64_t edge_lag_ns = 0;
   std::uint32_t flags = 0;
   std::vector<PapiCount> counts;  // rows of table `counter`

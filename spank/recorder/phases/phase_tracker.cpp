@@ -114,6 +114,7 @@ PhaseTracker::Instance& PhaseTracker::enter(PathState& state, const StreamId& id
   if (closed != state.closed.end()) {
     Instance again = std::move(*closed);
     state.closed.erase(closed);
+    again.peaks_from_begin = again.peak_exact = false;  // nobody looked in between
     if (edge.time_ns < again.first.time_ns) again.first = edge;
     ++open_count_;
     return state.open.emplace(number, std::move(again)).first->second;
@@ -128,6 +129,7 @@ PhaseTracker::Instance& PhaseTracker::enter(PathState& state, const StreamId& id
     fresh.file_most = memory_->file.value_or(0);
     fresh.mark_at_begin = memory_->peak;
   }
+  fresh.peaks_from_begin = peak_time_ns_ >= edge.time_ns;
   ++open_count_;
   return state.open.emplace(number, std::move(fresh)).first->second;
 }
@@ -190,6 +192,8 @@ void PhaseTracker::pop(const StreamId& id, Stream& stream, Edge edge, std::uint3
 
 void PhaseTracker::close(const StreamId& id, PathId path, PathState& state, std::int64_t number) {
   auto node = state.open.extract(number);
+  Instance& closed = node.mapped();
+  closed.peak_exact = closed.peaks_from_begin && closed.peaks_until_ns >= closed.last.time_ns;
   --open_count_;
   if (state.open.empty()) with_open_.erase(state_key(id, path));
   keep_or_fold(id, path, state, std::move(node.mapped()));
@@ -236,6 +240,7 @@ void PhaseTracker::add_to_fold(PathState& state, const Instance& instance) {
   sum.flags |= instance.flags;
   sum.held_peak = std::max(sum.held_peak, instance.held_peak);
   sum.mark_now = instance.mark_now;
+  sum.peak_exact = sum.peak_exact && instance.peak_exact;
   for (const StreamId& one : instance.streams) sum.streams.insert(one);
 }
 
@@ -326,6 +331,19 @@ void PhaseTracker::memory_seen(const Memory& memory, std::int64_t time_ns) {
   }
 }
 
+void PhaseTracker::peak_seen(std::int64_t peak_bytes, std::int64_t file_bytes,
+                             std::int64_t time_ns) {
+  const std::int64_t held = peak_bytes - std::max(file_bytes, peak_file_bytes_);
+  for (const StateKey key : with_open_) {
+    for (auto& [number, instance] : states_[key].open) {
+      instance.peaks_until_ns = time_ns;
+      if (instance.peaks_from_begin) instance.held_peak = std::max(instance.held_peak, held);
+    }
+  }
+  peak_file_bytes_ = file_bytes;
+  peak_time_ns_ = time_ns;
+}
+
 std::int64_t PhaseTracker::lowest_open_peak() const {
   std::int64_t lowest = INT64_MAX;
   for (const StateKey key : with_open_) {
@@ -367,13 +385,17 @@ PhaseRow PhaseTracker::row(StateKey key, const Instance& instance, bool open) co
       out.edge_lag_ns > instance.last.task_resolution_ns) {
     out.flags |= kLate;
   }
+  if (instance.peak_exact) {
+    out.memory_peak_source = "peak";
+    return out;
+  }
   // The kernel's mark rose while the phase was open: its peak was here. The mark counts page cache
   // too; the most page cache seen is taken off, so this stays a lower bound.
   if (instance.mark_at_begin && instance.mark_now && *instance.mark_now > *instance.mark_at_begin) {
     const std::int64_t by_mark = *instance.mark_now - instance.file_most;
     if (by_mark > instance.held_peak) {
       out.memory_peak_bytes = by_mark;
-      out.memory_high_water = true;
+      out.memory_peak_source = "high-water";
     }
   }
   return out;

@@ -50,6 +50,9 @@ class PhaseTracker {
   /// A reading of the step's memory on this node: raises the peak of every open phase. Read it
   /// before handing on an end, so that what the phase still held counts for it.
   void memory_seen(const Memory& memory, std::int64_t time_ns);
+  /// Most memory charged since the last call, page cache too; read and set anew at `time_ns`, when
+  /// the page cache was `file_bytes`. Phases whose edges all had such a reading have exact peaks.
+  void peak_seen(std::int64_t peak_bytes, std::int64_t file_bytes, std::int64_t time_ns);
   bool any_open() const { return open_count_ > 0; }
   /// The largest `held` that would still raise nobody's peak; to avoid reading memory.stat.
   std::int64_t lowest_open_peak() const;
@@ -83,6 +86,9 @@ class PhaseTracker {
     std::int64_t held_peak = -1;
     std::int64_t file_most = 0;
     std::optional<std::int64_t> mark_at_begin, mark_now;  // kernel's high-water mark
+    bool peaks_from_begin = false;                        // peak_seen() was called at its begin
+    std::int64_t peaks_until_ns = -1;  // … and last at this time while it was open
+    bool peak_exact = false;           // once closed: both edges, and all between them
     std::uint32_t flags = 0;
     bool told_open = false;
   };
@@ -149,6 +155,8 @@ class PhaseTracker {
   std::int64_t open_count_ = 0;
   std::optional<Memory> memory_;
   std::int64_t memory_time_ns_ = 0;
+  std::int64_t peak_time_ns_ = -1;  // of the last peak_seen()
+  std::int64_t peak_file_bytes_ = 0;
 };
 
 }  // namespace sphase

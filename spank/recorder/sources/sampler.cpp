@@ -20,6 +20,7 @@ bool is_cgroup(const char* tier) { return std::string_view(tier).starts_with("cg
 
 void Sampler::attach(std::uint32_t task, int pid, int outside_pid) {
   if (tasks_.empty()) io_.rebase();
+  open_peak(pid, outside_pid);
   TaskSources sources = open_task_sources(tree_, pid, outside_pid);
   if (cpu_tier_.source.empty()) cpu_tier_ = {sources.cpu->tier(), sources.cpu_reason};
   if (memory_tier_.source.empty()) {
@@ -32,6 +33,22 @@ void Sampler::attach(std::uint32_t task, int pid, int outside_pid) {
   if (!memory.source) memory.source = std::move(sources.memory);
   tasks_[task] = Task{pid, sources.cpu_key, std::move(sources.processes)};
 }
+
+/// One mark for all tasks: the sum of their own peaks would be more than they ever had together.
+void Sampler::open_peak(int pid, int outside_pid) {
+  if (!tasks_.empty()) {
+    const auto path = peak_ ? tree_.path(pid, "") : std::nullopt;
+    if (!path || !holds(peak_group_, *path)) peak_.reset();
+    return;
+  }
+  const auto group = group_of_tasks(tree_, pid, outside_pid, stepd_pid_);
+  const auto directory = group ? tree_.directory_of("", *group) : std::nullopt;
+  if (!directory) return;
+  peak_group_ = *group;
+  peak_ = PeakSource::open(*directory);
+}
+
+std::optional<std::int64_t> Sampler::take_peak() { return peak_ ? peak_->take() : std::nullopt; }
 
 void Sampler::detach(std::uint32_t task) { (void)task_cpu(task); }
 

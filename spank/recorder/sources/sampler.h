@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spank/recorder/sources/counter_source.h"
+#include "spank/recorder/sources/peak_source.h"
 #include "spank/recorder/sources/process_io.h"
 
 namespace sphase {
@@ -31,7 +32,8 @@ struct Tier {
 
 class Sampler {
  public:
-  Sampler(CgroupTree tree, int stepd_pid) : tree_(std::move(tree)), io_(tree_.proc(), stepd_pid) {}
+  Sampler(CgroupTree tree, int stepd_pid)
+      : tree_(std::move(tree)), stepd_pid_(stepd_pid), io_(tree_.proc(), stepd_pid) {}
 
   /// Opens the sources of a task that exists but has not run its program. Cost: about 0.2 ms.
   void attach(std::uint32_t task, int pid, int outside_pid);
@@ -53,6 +55,9 @@ class Sampler {
   Memory memory();
   /// Everything charged, page cache too. Cost: 0.5 µs per group.
   std::optional<std::int64_t> current_bytes();
+  /// Most that all tasks together were charged since the last call, page cache too. nullopt: this
+  /// kernel cannot tell (PeakSource), or the tasks have no group in common. Cost: 2 µs.
+  std::optional<std::int64_t> take_peak();
 
   /// The task that a process belongs to: by its ancestors, else by its cgroup (never by an id that
   /// it claims). Cost: 10 µs per generation; once per process that marks.
@@ -85,8 +90,13 @@ class Sampler {
   const std::vector<int>& pids(bool anew);
   std::optional<std::uint32_t> task_by_ancestry(int pid) const;
 
+  void open_peak(int pid, int outside_pid);
+
   CgroupTree tree_;
+  int stepd_pid_;
   ProcessIo io_;
+  std::string peak_group_;  // path of the group that all tasks so far are in
+  std::optional<PeakSource> peak_;
   std::map<std::string, CpuGroup> cpu_;
   std::map<std::string, MemoryGroup> memory_;
   std::map<std::uint32_t, Task> tasks_;

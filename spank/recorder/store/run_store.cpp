@@ -62,7 +62,7 @@ void bind_phase(Statement& insert, std::int64_t run_id, const PhaseRow& row) {
   }
   insert.bind(15, row.memory_peak_bytes);
   if (row.memory_peak_bytes) {
-    insert.bind(16, row.memory_high_water ? "high-water" : "sampled");
+    insert.bind(16, row.memory_peak_source);
   } else {
     insert.bind_null(16);
   }

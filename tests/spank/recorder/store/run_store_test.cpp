@@ -77,7 +77,7 @@ TEST_CASE("all kinds of rows arrive, and the last of a phase and of an attribute
   phase.end_ns = 9;
   phase.cpu = CpuTime{5, 1, "process"};
   phase.memory_peak_bytes = 100;
-  phase.memory_high_water = true;
+  phase.memory_peak_source = "high-water";
   phase.flags = kUnclosed;
   batch.phases.push_back(phase);
   batch.values.push_back({3, 0, "a", "residual", 0.5});

@@ -19,6 +19,12 @@ Statement& Statement::bind(int index, std::string_view value) {
   return *this;
 }
 
+Statement& Statement::bind_blob(int index, std::string_view bytes) {
+  sqlite3_bind_blob(raw_.get(), index, bytes.empty() ? "" : bytes.data(),
+                    static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
+  return *this;
+}
+
 Statement& Statement::bind_null(int index) {
   sqlite3_bind_null(raw_.get(), index);
   return *this;
@@ -53,10 +59,11 @@ std::int64_t Statement::integer(int column) const {
 
 double Statement::real(int column) const { return sqlite3_column_double(raw_.get(), column); }
 
-std::string Statement::text(int column) const {
-  const unsigned char* bytes = sqlite3_column_text(raw_.get(), column);
+std::string_view Statement::text_view(int column) const {
+  const void* const bytes = type(column) == SQLITE_BLOB ? sqlite3_column_blob(raw_.get(), column)
+                                                        : sqlite3_column_text(raw_.get(), column);
   if (bytes == nullptr) return {};
-  return {reinterpret_cast<const char*>(bytes),
+  return {static_cast<const char*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(raw_.get(), column))};
 }
 

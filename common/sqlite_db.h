@@ -25,6 +25,7 @@ class Statement {
   Statement& bind(int index, double value);
   Statement& bind(int index, std::string_view value);
   Statement& bind(int index, const char* value) { return bind(index, std::string_view(value)); }
+  Statement& bind_blob(int index, std::string_view bytes);
   Statement& bind_null(int index);
   template <typename T>
   Statement& bind(int index, const std::optional<T>& value) {
@@ -41,10 +42,16 @@ class Statement {
   Status run();
   Status status() const;
 
+  int columns() const { return sqlite3_column_count(raw_.get()); }
+  std::string name(int column) const { return sqlite3_column_name(raw_.get(), column); }
+  /// SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB or SQLITE_NULL; of this row.
+  int type(int column) const { return sqlite3_column_type(raw_.get(), column); }
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   double real(int column) const;
-  std::string text(int column) const;
+  std::string text(int column) const { return std::string(text_view(column)); }
+  /// Text or blob as it lies there. Valid until the next step.
+  std::string_view text_view(int column) const;
   std::optional<std::int64_t> maybe_integer(int column) const;
   std::optional<double> maybe_real(int column) const;
   std::optional<std::string> maybe_text(int column) const;

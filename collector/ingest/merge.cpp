@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collector/ingest/row_copy.h"
+#include "collector/ingest/segment_copy.h"
 #include "common/note_file.h"
 
 namespace sphase {
@@ -32,14 +33,16 @@ struct Child {
   const char* table;
   RowCopy::Present present;  // when the file's word is newer
   int since = 1;             // version of node.db
+  bool sealed = false;       // table `segment` may have rows of it
 };
 // Samples and values are written once; the others may still change while a run goes on.
 constexpr std::array<Child, 6> kChildren = {{{"task", RowCopy::Present::kReplace},
-                                             {"sample", RowCopy::Present::kKeep},
-                                             {"phase", RowCopy::Present::kReplace},
+                                             {"sample", RowCopy::Present::kKeep, 1, true},
+                                             {"phase", RowCopy::Present::kReplace, 1, true},
                                              {"value", RowCopy::Present::kKeep},
                                              {"attribute", RowCopy::Present::kReplace},
-                                             {"counter", RowCopy::Present::kReplace, 2}}};
+                                             {"counter", RowCopy::Present::kReplace, 2, true}}};
+constexpr int kSegmentsSince = 2;
 
 /// One file on its way into cluster.db.
 class NodeMerge {
@@ -50,6 +53,11 @@ class NodeMerge {
     if (auto prepared = prepare(); !prepared) return Error{prepared.error()};
     if (auto merged = merge_runs(); !merged) return Error{merged.error()};
     if (auto merged = merge_notices(); !merged) return Error{merged.error()};
+    if (damaged_.count > 0) {
+      count_.warning =
+          std::to_string(damaged_.count) +
+          " segments could not be read, their rows are missing; the first: " + damaged_.first;
+    }
     return count_;
   }
 
@@ -59,6 +67,13 @@ class NodeMerge {
   Status merge_run(sqlite3_stmt* row);
   Result<std::optional<KnownRun>> known(sqlite3_stmt* row);
   Result<std::int64_t> write_run(sqlite3_stmt* row, const std::optional<KnownRun>& known);
+  struct Copies {  // of one table
+    Child child;
+    RowCopy newer, older;
+    std::optional<SegmentCopy> sealed;
+  };
+  Status prepare(const Child& child, int version);
+  Result<std::int64_t> copy_child(Copies& table, std::int64_t from, std::int64_t to, bool newer);
   Status copy_children(std::int64_t from, std::int64_t to, bool newer);
   Status merge_notices();
 
@@ -66,7 +81,8 @@ class NodeMerge {
   sqlite3* node_;
   MergeCount count_;
   std::vector<std::string> columns_;  // of run, after the identity
-  std::vector<RowCopy> newer_, older_;
+  std::vector<Copies> copies_;
+  DamagedSegments damaged_;
   std::unordered_map<std::int64_t, std::int64_t> run_ids_;  // the file's -> cluster.db's
 };
 
@@ -95,13 +111,23 @@ Status NodeMerge::prepare() {
   const int version = version_of(node_);
   for (const auto& child : kChildren) {
     if (child.since > version) continue;
-    auto newer = RowCopy::prepare(node_, cluster_.raw(), child.table, child.present);
-    auto older = RowCopy::prepare(node_, cluster_.raw(), child.table, RowCopy::Present::kKeep);
-    if (!newer) return Error{newer.error()};
-    if (!older) return Error{older.error()};
-    newer_.push_back(std::move(*newer));
-    older_.push_back(std::move(*older));
+    if (auto prepared = prepare(child, version); !prepared) return prepared;
   }
+  return Done{};
+}
+
+Status NodeMerge::prepare(const Child& child, int version) {
+  auto newer = RowCopy::prepare(node_, cluster_.raw(), child.table, child.present);
+  if (!newer) return Error{newer.error()};
+  auto older = RowCopy::prepare(node_, cluster_.raw(), child.table, RowCopy::Present::kKeep);
+  if (!older) return Error{older.error()};
+  Copies copies{child, std::move(*newer), std::move(*older), std::nullopt};
+  if (child.sealed && version >= kSegmentsSince) {
+    auto sealed = SegmentCopy::prepare(node_, cluster_, child.table);
+    if (!sealed) return Error{sealed.error()};
+    copies.sealed.emplace(std::move(*sealed));
+  }
+  copies_.push_back(std::move(copies));
   return Done{};
 }
 
@@ -173,9 +199,25 @@ Result<std::int64_t> NodeMerge::write_run(sqlite3_stmt* row, const std::optional
   return known ? known->run_id : cluster_.last_rowid();
 }
 
+/// A raw row wins over the same row in a segment: it comes last where it replaces, else first.
+Result<std::int64_t> NodeMerge::copy_child(Copies& table, std::int64_t from, std::int64_t to,
+                                           bool newer) {
+  const auto present = newer ? table.child.present : RowCopy::Present::kKeep;
+  RowCopy& raw = newer ? table.newer : table.older;
+  if (!table.sealed) return raw.copy(from, to);
+  std::int64_t written = 0;
+  const bool raw_first = present == RowCopy::Present::kKeep;
+  for (const bool raw_turn : {raw_first, !raw_first}) {
+    auto rows = raw_turn ? raw.copy(from, to) : table.sealed->copy(from, to, present, damaged_);
+    if (!rows) return rows;
+    written += *rows;
+  }
+  return written;
+}
+
 Status NodeMerge::copy_children(std::int64_t from, std::int64_t to, bool newer) {
-  for (auto& table : newer ? newer_ : older_) {
-    auto copied = table.copy(from, to);
+  for (Copies& table : copies_) {
+    auto copied = copy_child(table, from, to, newer);
     if (!copied) return Error{copied.error()};
     count_.rows += *copied;
   }
@@ -283,9 +325,11 @@ Result<MergeCount> merge_node_db(Database& cluster, const std::string& path, std
   if (!transaction) return Error{transaction.error()};
   auto merged = NodeMerge(cluster, node->raw.get()).run();
   if (!merged) return Error{path + " could not be read: " + merged.error()};
-  merged->warning = node->warning;
+  if (!merged->warning.empty()) merged->warning = path + ": " + merged->warning;
+  if (!node->warning.empty() && !merged->warning.empty()) merged->warning += "; ";
+  merged->warning += node->warning;
   auto written =
-      write_source(cluster, path, facts_of(node->raw.get()), merged->runs, node->warning, now_ns);
+      write_source(cluster, path, facts_of(node->raw.get()), merged->runs, merged->warning, now_ns);
   if (written) written = transaction->commit();
   if (!written) return Error{written.error()};
   return merged;

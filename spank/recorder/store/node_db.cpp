@@ -90,6 +90,7 @@ Status migrate(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
   auto done = add_counters(db);
+  if (done) done = db.exec(std::string(kSegmentSchema));
   if (done) done = db.set_user_version(kSchemaVersion);
   return done ? transaction->commit() : done;
 }
@@ -212,26 +213,45 @@ Result<std::string> set_aside_damaged(Database& db, const std::string& path) {
   return set_aside(path, "damaged");
 }
 
+namespace {
+
+Result<std::int64_t> sealed_rows(Database& db, const std::string& where) {
+  auto query = db.prepare("SELECT coalesce(sum(rows), 0) FROM segment" + where);
+  if (!query) return Error{query.error()};
+  if (!query->step()) return Error{query->status().error()};
+  const std::int64_t rows = query->integer(0);
+  while (query->step()) {
+  }
+  return rows;
+}
+
+}  // namespace
+
 Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns) {
   auto oldest = db.prepare(
-      "SELECT run_id, EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.run_id) FROM run "
+      "SELECT run_id, EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.run_id) OR EXISTS"
+      " (SELECT 1 FROM segment WHERE segment.run_id = run.run_id AND source = 'sample') FROM run "
       "WHERE (end_ns IS NOT NULL OR last_ns < ?) AND start_ns <> " +
       keep_start_ns + " ORDER BY 2 DESC, start_ns LIMIT 1");
   if (!oldest) return Error{oldest.error()};
   // A run without an end whose recorder has been silent for an hour was lost: it may go too.
   oldest->bind(1, epoch_ns() - 3'600'000'000'000);
   if (!oldest->step()) return false;
-  const std::string run = std::to_string(oldest->integer(0));
+  const std::string of_run = " WHERE run_id = " + std::to_string(oldest->integer(0));
   const bool has_samples = oldest->integer(1) != 0;
   while (oldest->step()) {
   }
+  const std::string segments = of_run + (has_samples ? " AND source = 'sample'" : "");
+  auto sealed = sealed_rows(db, segments);
+  if (!sealed) return Error{sealed.error()};
   // Unlike changes(), this counts the rows of other tables that go with a run.
   const std::int64_t before = sqlite3_total_changes64(db.raw());
-  auto deleted = db.exec(has_samples ? "DELETE FROM sample WHERE run_id = " + run
-                                     : "DELETE FROM run WHERE run_id = " + run);
+  auto deleted = db.exec("DELETE FROM segment" + segments);
+  const std::int64_t segments_deleted = sqlite3_total_changes64(db.raw()) - before;
+  if (deleted) deleted = db.exec((has_samples ? "DELETE FROM sample" : "DELETE FROM run") + of_run);
   if (!deleted) return Error{deleted.error()};
-  auto counted = db.exec("INSERT INTO meta VALUES ('rows_deleted', " +
-                         std::to_string(sqlite3_total_changes64(db.raw()) - before) +
+  const std::int64_t rows = sqlite3_total_changes64(db.raw()) - before - segments_deleted + *sealed;
+  auto counted = db.exec("INSERT INTO meta VALUES ('rows_deleted', " + std::to_string(rows) +
                          ") ON CONFLICT (key) DO UPDATE SET value = value + excluded.value");
   if (!counted) return Error{counted.error()};
   return true;

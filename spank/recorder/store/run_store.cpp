@@ -155,6 +155,7 @@ Status RunStore::open() {
   if (!opened) return Error{opened.error()};
   db_.emplace(std::move(opened->db));
   run_id_.reset();
+  sealer_ = Sealer();
   if (!opened->set_aside.empty()) {
     pending_.notices.push_back(
         {epoch_ns(), std::string(notice::kStoreReplaced),
@@ -164,6 +165,23 @@ Status RunStore::open() {
 }
 
 Status RunStore::commit(const RunState& state) {
+  auto done = commit_rows(state);
+  if (done) seal(state);
+  return done;
+}
+
+/// Rows that cannot be sealed stay as they are, and nothing is lost: not a failure of the commit.
+void RunStore::seal(const RunState& state) {
+  const auto sealed = sealer_.seal(*db_, {*run_id_, state.end_ns.has_value(), state.last_ns});
+  seals_failed_ = sealed ? 0 : seals_failed_ + 1;
+  if (seals_failed_ != 3) return;  // a file that is held for a moment is not worth a word
+  pending_.notices.push_back({epoch_ns(), std::string(notice::kStoreFailed),
+                              "older rows take more space than they should, since they could not "
+                              "be sealed: " +
+                                  sealed.error()});
+}
+
+Status RunStore::commit_rows(const RunState& state) {
   if (state.restart_count) start_.restart_count = *state.restart_count;
   if (db_ && was_moved(*db_)) db_.reset();  // by another recorder, or deleted
   if (!db_) {
@@ -230,6 +248,7 @@ Status RunStore::try_commit(const RunState& state) {
   }
   done = transaction->commit();
   if (!done) return undo(std::move(done));
+  sealer_.wrote(pending_);
   pending_ = Batch{};
   for (const std::string& path : imported_notes_) unlink(path.c_str());
   imported_notes_.clear();

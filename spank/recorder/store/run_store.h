@@ -6,6 +6,7 @@
 
 #include "spank/recorder/store/node_db.h"
 #include "spank/recorder/store/run_rows.h"
+#include "spank/recorder/store/seal.h"
 
 namespace sphase {
 
@@ -18,8 +19,9 @@ class RunStore {
 
   /// Takes rows over; they are gone from `batch` afterwards. Cost: none but memory.
   void add(Batch&& batch);
-  /// One transaction with everything that waits and the run's own row. Cost: 0.3 to 3 ms, and up
-  /// to two seconds when another recorder holds the file.
+  /// One transaction with everything that waits and the run's own row; then older rows are sealed,
+  /// where there are enough of them. Cost: 0.3 to 3 ms, and up to two seconds when another recorder
+  /// holds the file; sealing see Sealer.
   Status commit(const RunState& state);
 
   bool anything_waits() const { return pending_.size() > 0; }
@@ -33,7 +35,9 @@ class RunStore {
  private:
   void keep_to_share(Batch& batch);
   Status open();
+  Status commit_rows(const RunState& state);
   Status try_commit(const RunState& state);
+  void seal(const RunState& state);
   Status write_run(const RunState& state);
   Status insert_run();
   Status write_rows();
@@ -45,6 +49,8 @@ class RunStore {
   sphase_link_start start_;
   std::optional<Database> db_;
   std::optional<std::int64_t> run_id_;
+  Sealer sealer_;
+  int seals_failed_ = 0;  // in a row
   Batch pending_;
   std::int64_t samples_dropped_ = 0;
   std::uint64_t added_bytes_ = 0;

@@ -108,6 +108,7 @@ TEST_CASE("an older file gets what is new and keeps its rows") {
   CHECK(number(opened.db, "SELECT count(*) FROM sample") == 3);
   CHECK(number(opened.db, "SELECT count(*) FROM run WHERE counter_source IS NULL") == 1);
   CHECK(number(opened.db, "SELECT count(*) FROM counter") == 0);
+  CHECK(number(opened.db, "SELECT count(*) FROM segment") == 0);
 }
 
 TEST_CASE("an empty file becomes a database") {
@@ -312,6 +313,34 @@ TEST_CASE("the oldest ended run goes first: its samples, then those of others, t
   CHECK(samples_of(7) == 2);
   // 4 samples, 3 runs, and a phase of each of those runs.
   CHECK(number(db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rows_deleted'") == 10);
+}
+
+TEST_CASE("sealed samples go with the raw ones, and are counted as rows") {
+  const TempFolder folder;
+  OpenedNodeDb opened = must_open(folder / "n/node.db");
+  Database& db = opened.db;
+  add_run(db, 10, 2, 11, 11);  // 2 raw samples and a raw phase
+  add_run(db, 20, 0, 21, 21);
+  for (const int run : {1, 2}) {
+    for (const auto* table : {"sample", "phase"}) {
+      REQUIRE(db.exec("INSERT INTO segment(run_id, source, sealed_ns, rows, data) VALUES (" +
+                      std::to_string(run) + ", '" + table + "', 5, 100, x'00')"));
+    }
+  }
+  const auto deleted = [&] {
+    return number(db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'rows_deleted'");
+  };
+  REQUIRE(*drop_oldest(db, "7"));
+  CHECK(deleted() == 102);
+  CHECK(number(db, "SELECT count(*) FROM segment WHERE run_id = 1 AND source = 'phase'") == 1);
+  REQUIRE(*drop_oldest(db, "7"));  // samples of others before whole runs
+  CHECK(deleted() == 202);
+  REQUIRE(*drop_oldest(db, "7"));
+  CHECK(deleted() == 304);  // the sealed phases, the raw one and the run
+  REQUIRE(*drop_oldest(db, "7"));
+  CHECK(deleted() == 406);
+  CHECK(number(db, "SELECT count(*) FROM segment") == 0);
+  CHECK_FALSE(*drop_oldest(db, "7"));
 }
 
 TEST_CASE("a run whose recorder has been silent for an hour may go too") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "common/clock.h"
@@ -69,6 +70,18 @@ inline Batch samples(int count, std::int64_t from = 1) {
     SampleRow row;
     row.time_ns = from + i;
     batch.samples.push_back(row);
+  }
+  return batch;
+}
+
+/// Rows that hardly compress.
+inline Batch noisy_samples(int count) {
+  Batch batch = samples(count);
+  std::mt19937_64 random(5);
+  for (SampleRow& row : batch.samples) {
+    row.cpu_time_ns = static_cast<std::int64_t>(random() >> 4);
+    row.memory.anon = static_cast<std::int64_t>(random() >> 4);
+    row.memory.file = static_cast<std::int64_t>(random() >> 4);
   }
   return batch;
 }

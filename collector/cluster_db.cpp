@@ -100,6 +100,7 @@ Status migrate(Database& db) {
   Status done = Done{};
   if (*version < 2) done = add_learning(db);
   if (done && *version < 3) done = add_counters(db);
+  if (done && *version < 3) done = db.exec(std::string(kMergedSchema));
   if (done) done = db.set_user_version(kClusterSchemaVersion);
   return done ? transaction->commit() : done;
 }

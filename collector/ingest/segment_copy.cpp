@@ -1,6 +1,9 @@
 #include "collector/ingest/segment_copy.h"
 
 #include <algorithm>
+#include <set>
+
+#include "common/vocabulary.h"
 
 namespace sphase {
 namespace {
@@ -29,15 +32,10 @@ void bind_cell(Statement& insert, int index, const SegmentColumn& column, std::s
   }
 }
 
-Result<Statement> select_from(sqlite3* from, const std::string& table, RowCopy::Present present) {
-  // The newest last where it replaces, first where what is there stays.
-  const std::string sql =
-      "SELECT segment_id, CASE WHEN length(data) <= " + std::to_string(kMostBytes) +
-      " THEN data END FROM main.segment WHERE run_id = ? AND source = '" + table +
-      "' ORDER BY segment_id" + (present == RowCopy::Present::kKeep ? " DESC" : "");
+Result<Statement> prepare_raw(sqlite3* db, const std::string& sql) {
   sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v2(from, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
-    return Error{sqlite3_errmsg(from)};
+  if (sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
+    return Error{sqlite3_errmsg(db)};
   }
   return Statement(raw);
 }
@@ -47,13 +45,44 @@ Result<Statement> select_from(sqlite3* from, const std::string& table, RowCopy::
 Result<SegmentCopy> SegmentCopy::prepare(sqlite3* from, Database& to, const std::string& table) {
   auto columns = shared_columns(to.raw(), to.raw(), table);
   if (!columns) return Error{columns.error()};
-  SegmentCopy copy(to, table, std::move(*columns));
-  for (const auto present : {RowCopy::Present::kKeep, RowCopy::Present::kReplace}) {
-    auto select = select_from(from, table, present);
-    if (!select) return Error{select.error()};
-    copy.select_[static_cast<int>(present)] = std::move(*select);
+  auto list = prepare_raw(from,
+                          "SELECT segment_id, sealed_ns FROM main.segment WHERE run_id = ? AND"
+                          " source = '" +
+                              table + "' ORDER BY segment_id");
+  if (!list) return Error{list.error()};
+  // A value that is too large is not even read.
+  auto data = prepare_raw(from,
+                          "SELECT data FROM main.segment WHERE segment_id = ? AND"
+                          " length(data) <= " +
+                              std::to_string(kMostBytes));
+  if (!data) return Error{data.error()};
+  return SegmentCopy(to, table, std::move(*columns), std::move(*list), std::move(*data));
+}
+
+Result<std::vector<SegmentCopy::Found>> SegmentCopy::not_merged(std::int64_t from_run,
+                                                                std::int64_t to_run) {
+  std::vector<Found> found;
+  list_.bind(1, from_run);
+  while (list_.step()) found.push_back({list_.integer(0), list_.integer(1)});
+  if (auto read = list_.status(); !read) return Error{read.error()};
+  if (found.empty()) return found;
+  auto query = to_->prepare("SELECT sealed_ns FROM merged_segment WHERE run_id = ? AND source = ?");
+  if (!query) return Error{query.error()};
+  std::set<std::int64_t> merged;
+  query->bind(1, to_run).bind(2, table_);
+  while (query->step()) merged.insert(query->integer(0));
+  if (auto read = query->status(); !read) return Error{read.error()};
+  std::erase_if(found, [&](const Found& one) { return merged.contains(one.sealed_ns); });
+  return found;
+}
+
+Result<Segment> SegmentCopy::read(std::int64_t segment_id) {
+  data_.bind(1, segment_id);
+  if (!data_.step()) return Error{data_.status() ? "it is too large" : data_.status().error()};
+  auto segment = decode_segment(data_.text_view(0));
+  while (data_.step()) {
   }
-  return copy;
+  return segment;
 }
 
 /// Prepares an insert of the columns that the segment and our table have in common.
@@ -80,46 +109,61 @@ Status SegmentCopy::insert_for(const Segment& segment, RowCopy::Present present)
   return Done{};
 }
 
-Result<std::int64_t> SegmentCopy::write(const Segment& segment, std::int64_t to_run) {
-  std::int64_t written = 0;
+Status SegmentCopy::write(const Segment& segment, std::int64_t to_run, std::int64_t& written) {
   const int last = static_cast<int>(places_.size()) + 1;
   for (std::size_t row = 0; row < segment.rows(); ++row) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       bind_cell(*insert_, static_cast<int>(i) + 1, segment.columns[places_[i]], row);
     }
-    if (auto done = insert_->bind(last, to_run).run(); !done) return Error{done.error()};
+    if (auto done = insert_->bind(last, to_run).run(); !done) return done;
     written += to_->changes();
   }
-  return written;
+  return Done{};
+}
+
+Status SegmentCopy::note_merged(std::int64_t to_run, std::int64_t sealed_ns) {
+  auto insert = to_->prepare("INSERT OR IGNORE INTO merged_segment VALUES(?,?,?)");
+  if (!insert) return Error{insert.error()};
+  return insert->bind(1, to_run).bind(2, table_).bind(3, sealed_ns).run();
+}
+
+Status SegmentCopy::note_damaged(const Found& segment, std::int64_t to_run, const std::string& why,
+                                 DamagedSegments& damaged) {
+  const std::string text = "rows of table " + table_ + " are missing: segment " +
+                           std::to_string(segment.id) + " could not be read: " + why;
+  if (damaged.count++ == 0) damaged.first = text;
+  auto insert = to_->prepare(
+      "INSERT OR IGNORE INTO notice(run_id, cluster, job_id, restart_count, step, node, time_ns,"
+      " code, text) SELECT run_id, cluster, job_id, restart_count, step, node, ?, ?, ? FROM run"
+      " WHERE run_id = ?");
+  if (!insert) return Error{insert.error()};
+  return insert->bind(1, segment.sealed_ns)
+      .bind(2, notice::kDamagedRows)
+      .bind(3, text)
+      .bind(4, to_run)
+      .run();
 }
 
 Result<std::int64_t> SegmentCopy::copy(std::int64_t from_run, std::int64_t to_run,
                                        RowCopy::Present present, DamagedSegments& damaged) {
-  Statement& select = *select_[static_cast<int>(present)];
+  auto found = not_merged(from_run, to_run);
+  if (!found) return Error{found.error()};
+  // The newest last where it replaces, first where what is there stays.
+  if (present == RowCopy::Present::kKeep) std::reverse(found->begin(), found->end());
   std::int64_t written = 0;
-  const auto give_up = [&](const std::string& why) {
-    if (damaged.count++ > 0) return;
-    damaged.first = "segment " + std::to_string(select.integer(0)) + " (" + table_ + " of run " +
-                    std::to_string(from_run) + "): " + why;
-  };
-  select.bind(1, from_run);
-  while (select.step()) {
-    auto segment = decode_segment(select.text_view(1));
-    if (!segment) {
-      give_up(segment.error());
-      continue;
-    }
-    if (auto ready = insert_for(*segment, present); !ready) return Error{ready.error()};
-    auto rows = write(*segment, to_run);
-    if (rows) {
-      written += *rows;
-    } else if ((sqlite3_extended_errcode(to_->raw()) & 0xff) == SQLITE_CONSTRAINT) {
-      give_up(rows.error());
-    } else {
-      return rows;
-    }
+  for (const Found& one : *found) {
+    auto segment = read(one.id);
+    Status done = segment ? insert_for(*segment, present) : Done{};
+    if (!done) return Error{done.error()};
+    if (segment) done = write(*segment, to_run, written);
+    const bool hostile =
+        !done && (sqlite3_extended_errcode(to_->raw()) & 0xff) == SQLITE_CONSTRAINT;
+    if (!done && !hostile) return Error{done.error()};
+    done = segment && !hostile
+               ? note_merged(to_run, one.sealed_ns)
+               : note_damaged(one, to_run, hostile ? done.error() : segment.error(), damaged);
+    if (!done) return Error{done.error()};
   }
-  if (auto read = select.status(); !read) return Error{read.error()};
   return written;
 }
 

@@ -203,7 +203,7 @@ Status check(const Segment& segment) {
   return Done{};
 }
 
-/// Of zstd, 1 to 22. From 3 to 9 saves 1 % of the bytes of `sample` and takes three times as long.
+/// Of zstd, 1 to 22. Level 9 saves 1 to 2 % of the bytes at 512 rows and takes three times as long.
 constexpr int kLevel = 3;
 
 Result<std::string> compress(const std::string& content) {

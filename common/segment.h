@@ -68,10 +68,11 @@ inline constexpr std::size_t kMaxSegmentColumns = 64;
 inline constexpr std::size_t kMaxSegmentBytes = 4 << 20;  // before compression
 
 /// Errors: one of the limits above, or columns of different lengths.
-/// Cost: 0.4 µs per row of table `sample`, 25 ns per value.
+/// Cost: 0.7 µs per row of table `sample`, which then takes 12 B at 512 rows (29 B at 16).
 Result<std::string> encode_segment(const Segment& segment);
 
 /// Takes any bytes. Errors: one sentence for what is cut, altered, too large or of a newer format.
+/// Cost: 0.1 µs per row of table `sample`.
 Result<Segment> decode_segment(std::string_view bytes);
 
 }  // namespace sphase

@@ -200,3 +200,25 @@ TEST_CASE("the schema version is kept in the file") {
   REQUIRE(db.user_version());
   CHECK(*db.user_version() == 7);
 }
+
+TEST_CASE("bytes come back whole, and a row tells its columns' names and types") {
+  const TempFolder folder;
+  Database db = open_new(folder / "a.db");
+  auto query = db.prepare("SELECT ? AS data, ? AS empty, 1 AS one, 0.5, NULL, 'x'");
+  REQUIRE(query);
+  const std::string bytes("a\0\xff", 3);
+  query->bind_blob(1, bytes).bind_blob(2, "");
+  REQUIRE(query->step());
+  CHECK(query->columns() == 6);
+  CHECK(query->name(0) == "data");
+  CHECK(query->name(2) == "one");
+  CHECK(query->type(0) == SQLITE_BLOB);
+  CHECK(query->type(1) == SQLITE_BLOB);
+  CHECK(query->type(2) == SQLITE_INTEGER);
+  CHECK(query->type(3) == SQLITE_FLOAT);
+  CHECK(query->type(4) == SQLITE_NULL);
+  CHECK(query->type(5) == SQLITE_TEXT);
+  CHECK(query->text_view(0) == bytes);
+  CHECK(query->text_view(1) == "");
+  CHECK(query->text_view(4) == "");
+}

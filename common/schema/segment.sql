@@ -2,7 +2,7 @@
 -- node.db since version 2; cluster.db has plain rows only, made of these by `sphase-collector merge`.
 -- A row is either here or in its own table; a phase that was changed after it was sealed is in both,
 -- and in two segments once it is sealed again: the row in its own table wins, then the segment with
--- the higher segment_id. Of a sample it is the first one that counts.
+-- the higher segment_id. How to see all rows: docs/design.md, node.db.
 CREATE TABLE segment (
   segment_id INTEGER PRIMARY KEY,       -- 1; order in which segments were written; SQLite
   run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,

@@ -62,7 +62,8 @@ struct Segment {
   std::size_t rows() const { return columns.empty() ? 0 : columns.front().rows(); }
 };
 
-/// What a segment may hold. Decoding takes 100 MB at most, whatever the bytes say.
+/// What a segment may hold. By these limits decoding takes less than 100 MB, whatever the
+/// bytes say.
 inline constexpr std::size_t kMaxSegmentRows = 16'384;
 inline constexpr std::size_t kMaxSegmentColumns = 64;
 inline constexpr std::size_t kMaxSegmentBytes = 4 << 20;  // before compression

@@ -28,7 +28,7 @@ class SegmentCopy {
   /// Returns how many rows were written. Segments that were merged before are left out. Where a row
   /// is in several segments the newest one wins, whatever is to be done with a row that was there
   /// before (`present`). One that cannot be read is counted, and told in a notice of its run.
-  /// Cost: 3 µs per row, of which decoding is a twentieth; 1 µs per segment that is left out.
+  /// Cost: 2 µs per row of `sample`, 5 µs per row of `phase`; of that decoding is 0.1 µs.
   Result<std::int64_t> copy(std::int64_t from_run, std::int64_t to_run, RowCopy::Present present,
                             DamagedSegments& damaged);
 

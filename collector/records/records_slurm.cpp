@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <map>
 #include <set>
 
+#include "collector/records/job_details.h"
 #include "collector/records/records.h"
 
 namespace sphase {
@@ -87,29 +87,14 @@ void set_resources(JobRow& row, const char* nodes, const char* tres) {
   }
 }
 
-/// The job as `scontrol -d show job` shows it: the only public way to some facts.
-std::string printed(slurm_job_info_t& job) {
-  char* bytes = nullptr;
-  std::size_t size = 0;
-  FILE* file = ::open_memstream(&bytes, &size);
-  if (file == nullptr) return "";
-  slurm_print_job_info(file, &job, 0);
-  std::fclose(file);
-  std::string text(bytes, size);
-  std::free(bytes);  // NOLINT: open_memstream(3)
-  return text;
-}
-
 /// CPUs and memory of each node: only slurmctld knows them, and only while it holds the job.
-void set_each_node(JobRow& row, slurm_job_info_t& job, const std::string& shown) {
-  if (job.job_resrcs == nullptr) return;
+void set_each_node(JobRow& row, const slurm_job_info_t& job, const JobDetails& details) {
   std::map<std::string, std::int64_t> memory;
-  for (const auto& [nodes, bytes] : parse_node_memory(shown)) {
+  for (const auto& [nodes, bytes] : details.node_memory) {
     for (const auto& name : expand(nodes)) memory[name] = bytes;
   }
   for (auto& node : row.each_node) {
-    const int cpus = slurm_job_cpus_allocated_on_node(job.job_resrcs, node.node.c_str());
-    if (cpus > 0) node.cpus = cpus;
+    node.cpus = cpus_on_node(job, node.node);
     if (const auto found = memory.find(node.node); found != memory.end()) {
       node.memory_bytes = found->second;
     }
@@ -143,8 +128,8 @@ JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
   facts.name = text(job.name);
   facts.qos = text(job.qos);
   facts.state = state_word(job.job_state);
-  const std::string shown = printed(job);
-  facts.state_reason = parse_reason(shown);
+  const JobDetails details = job_details(job);
+  facts.state_reason = details.reason;
   facts.submit_s = time_of(job.submit_time);
   facts.eligible_s = time_of(job.eligible_time);
   const std::uint32_t base = job.job_state & JOB_STATE_BASE;
@@ -163,7 +148,7 @@ JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
   row.resize_s = time_of(job.resize_time);
   if (started) {
     set_resources(row, job.nodes, job.tres_alloc_str);
-    set_each_node(row, job, shown);
+    set_each_node(row, job, details);
   }
   return row;
 }

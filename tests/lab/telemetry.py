@@ -104,6 +104,29 @@ def _reading(path):
         db.close()
 
 
+@contextlib.contextmanager
+def _unsealed(path, job_id):
+    """A node.db to read; where rows of the job are sealed, a cluster.db with all of them."""
+    with _reading(path) as db:
+        sealed = _rows(db, "SELECT 1 FROM segment JOIN run USING (run_id) WHERE job_id = ? LIMIT 1",
+                       job_id)
+        if not sealed:
+            yield db
+            return
+    with tempfile.TemporaryDirectory() as folder:
+        merged = Path(folder) / "cluster.db"
+        subprocess.run([build_dir() / "collector" / "sphase-collector", "merge", path,
+                        "--no-records", "--db", merged], check=True, capture_output=True)
+        with _reading(merged) as db:
+            yield db
+
+
+def read_runs(path, job_id):
+    """Every run of a job in one node database."""
+    with _unsealed(path, job_id) as db:
+        return [Run(db, row) for row in _rows(db, "SELECT * FROM run WHERE job_id = ?", job_id)]
+
+
 class Store:
     """Reads the node databases and notes of one lab."""
 
@@ -118,29 +141,11 @@ class Store:
         """Those that exist, in the order of the nodes."""
         return [path for path in map(self.lab.node_db, self.lab.nodes) if path.is_file()]
 
-    @contextlib.contextmanager
-    def _plain(self, path, job_id):
-        """A node.db to read; where rows of the job are sealed, a cluster.db with all of them."""
-        with _reading(path) as db:
-            sealed = _rows(db, "SELECT 1 FROM segment JOIN run USING (run_id) WHERE job_id = ?"
-                               " LIMIT 1", job_id)
-            if not sealed:
-                yield db
-                return
-        with tempfile.TemporaryDirectory() as folder:
-            merged = Path(folder) / "cluster.db"
-            subprocess.run([build_dir() / "collector" / "sphase-collector", "merge", path,
-                            "--no-records", "--db", merged], check=True, capture_output=True)
-            with _reading(merged) as db:
-                yield db
-
     def runs(self, job_id, step=None):
         """Every recorded run of a job, by start and node."""
         found = []
         for path in self.node_dbs():
-            with self._plain(path, job_id) as db:
-                found += [Run(db, row) for row in
-                          _rows(db, "SELECT * FROM run WHERE job_id = ?", job_id)]
+            found += read_runs(path, job_id)
         return sorted((run for run in found if step in (None, run["step"])),
                       key=lambda run: (run["start_ns"], run["node"]))
 

@@ -1,9 +1,9 @@
 // What slurmctld sends about a job in a form that Slurm's public headers keep closed.
 //
-// Up to 24.05 libslurm shows it: slurm_print_job_info and slurm_job_cpus_allocated_on_node. In 24.11
-// both became scontrol's own; then CPUs and memory of each node are not known from here (whoever
-// reads the records takes what the recorder saw, or shares the total). CMake asks libslurm which it
-// is: job_details_printed.cpp or job_details_closed.cpp.
+// In 22.05 libslurm shows it: slurm_print_job_info and slurm_job_cpus_allocated_on_node. By 24.11
+// both had become scontrol's own; then CPUs and memory of each node are not known from here (a
+// report takes what the recorders saw, or shares the total). CMake asks libslurm which it is:
+// job_details_printed.cpp or job_details_closed.cpp.
 #pragma once
 
 #include <slurm/slurm.h>
@@ -23,7 +23,7 @@ struct JobDetails {
   std::vector<std::pair<std::string, std::int64_t>> node_memory;
 };
 
-/// Cost: up to 24.05 one formatted `scontrol show job`, some 50 µs.
+/// Cost where libslurm prints: one formatted `scontrol show job`, some 50 µs.
 JobDetails job_details(slurm_job_info_t& job);
 
 /// CPUs that the job has on one of its nodes. nullopt: not known.

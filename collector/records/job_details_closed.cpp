@@ -1,4 +1,5 @@
-// From Slurm 24.11 on: what a job has on each node stays inside job_resrcs, which is opaque.
+// Where libslurm prints no jobs (24.11): what a job has on each node stays inside job_resrcs, which
+// is opaque.
 #include <algorithm>
 
 #include "collector/records/job_details.h"

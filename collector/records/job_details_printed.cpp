@@ -1,4 +1,5 @@
-// Up to Slurm 24.05: from the text of `scontrol -d show job`, the only public way to some facts.
+// Where libslurm prints jobs (22.05): from the text of `scontrol -d show job`, the only public way
+// to some facts.
 #include <cstdio>
 #include <cstdlib>
 

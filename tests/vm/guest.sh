@@ -73,5 +73,5 @@ network
 users
 daemons
 echo "guest: node is idle after $SECONDS s"
-# shellcheck source=tests/vm/jobs.sh
-. /sphase/jobs.sh
+# shellcheck source-path=SCRIPTDIR source=jobs.sh
+source /sphase/jobs.sh

@@ -7,11 +7,11 @@ from vm_tools import CACHE, REPO, run_unshared, say
 from vm_tree import tree_key
 
 TARGETS = ("phase_telemetry", "sphase-recorder", "job_submit_phase_resize",
-           "sphase_marker_shared", "sphase", "sphase-collector", "workload")
+           "sphase_marker_shared", "sphase", "sphase-collector", "workload", "shapes")
 # Where they stand in the build folder.
 PRODUCTS = ("spank/phase_telemetry.so", "spank/recorder/sphase-recorder",
             "job_submit/job_submit_phase_resize.so", "cli/sphase", "collector/sphase-collector",
-            "tests/lab/workload")
+            "tests/lab/workload", "tests/lab/shapes")
 
 # sh -c CHROOT sh TREE SOURCE BUILD COMMAND…: the tree's own view, sources read-only.
 CHROOT = """set -eu

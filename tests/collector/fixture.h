@@ -238,9 +238,9 @@ inline const UsageRow* find_row(const std::vector<UsageRow>& rows, const std::st
   }
   return nullptr;
 }
-inline const UsageRow& row_named(const std::vector<UsageRow>& rows, const std::string& name) {
+inline const UsageRow& row_named(const std::vector<UsageRow>& rows, const char* name) {
   const UsageRow* row = find_row(rows, name);
-  REQUIRE_MESSAGE(row != nullptr, ("no row " + name));
+  REQUIRE_MESSAGE(row != nullptr, ("no row " + std::string(name)));
   return *row;
 }
 inline bool says(const std::vector<std::string>& sentences, const std::string& part) {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <slurm/slurm.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 

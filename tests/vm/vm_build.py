@@ -22,7 +22,8 @@ mount --rbind /dev "$tree/dev"
 mount --bind "$source" "$tree/src"
 mount -o remount,bind,ro "$tree/src"
 mount --bind "$build" "$tree/build"
-exec chroot "$tree" env LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+export LC_ALL=C.UTF-8 CCACHE_DIR=/build/ccache PATH=/usr/sbin:/usr/bin:/sbin:/bin
+exec chroot "$tree" "$@"
 """
 
 
@@ -37,7 +38,8 @@ def build_in(tree_dir: Path) -> Path:
     build.mkdir(parents=True, exist_ok=True)
     say("building the project in the tree")
     configure = ["cmake", "-S", "/src", "-B", "/build", "-G", "Ninja",
-                 "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSPHASE_BENCH=OFF"]
+                 "-DCMAKE_BUILD_TYPE=Release", "-DSPHASE_BENCH=OFF",
+                 "-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     in_tree(tree_dir, REPO, build, configure, CACHE / "log" / "configure.log")
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or os.cpu_count() or 1
     in_tree(tree_dir, REPO, build, ["cmake", "--build", "/build", "-j", jobs, "--target", *TARGETS],

@@ -14,8 +14,11 @@ CACHE = REPO / "build" / "vm"
 
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "debootstrap": "debootstrap",
           "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs", "unshare": "util-linux"}
-# Daemons' and file systems' programs, which a PATH may lack.
-SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+# With daemons' and file systems' programs, which a PATH may lack.
+PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+ENV = {**os.environ, "PATH": PATH}
+# Whatever ends this process ends the command too.
+WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
 class VmError(Exception):
@@ -28,22 +31,24 @@ def say(text):
 
 def missing_tools() -> list[str]:
     """Debian packages without which there is no guest."""
-    path = f"{os.environ.get('PATH', '')}:{SBIN}"
     return sorted({package for tool, package in NEEDED.items()
-                   if shutil.which(tool, path=path) is None})
+                   if shutil.which(tool, path=PATH) is None})
 
 
-def run(command, log: Path, **options) -> None:
+def run(command, log: Path, limit_s: float | None = None) -> None:
     """Runs a command with its output in `log`; VmError with the end of the log if it fails."""
-    words = [str(word) for word in command]
-    env = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{SBIN}"}
+    words = [*WITH_US, *map(str, command)]
     log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "wb") as out:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out,
-                              stderr=subprocess.STDOUT, env=env, check=False, **options)
-    if done.returncode:
-        raise VmError(f"{' '.join(words)} ended with {done.returncode}; {log} ends with\n"
-                      f"{tail(log)}")
+    try:
+        with open(log, "wb") as out:
+            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.STDOUT, env=ENV, check=False,
+                                  timeout=limit_s).returncode
+        how = f"ended with {code}"
+    except subprocess.TimeoutExpired:
+        code, how = None, f"was not done after {limit_s:g} s"
+    if code != 0:
+        raise VmError(f"{' '.join(map(str, command))} {how}; {log} ends with\n{tail(log)}")
 
 
 def run_unshared(command, log: Path) -> None:

@@ -14,8 +14,8 @@ PACKAGES = (
     "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "procps", "passwd",
     "util-linux", "busybox-static", "cpio", "kmod", "xz-utils",
     # The project, built in the tree.
-    "g++", "cmake", "ninja-build", "pkg-config", "python3-minimal", "libslurm-dev", "libmunge-dev",
-    "libboost-dev", "libcdb-dev", "libcgroup-dev", "libeigen3-dev", "libpapi-dev",
+    "g++", "cmake", "ninja-build", "ccache", "pkg-config", "python3-minimal", "libslurm-dev",
+    "libmunge-dev", "libboost-dev", "libcdb-dev", "libcgroup-dev", "libeigen3-dev", "libpapi-dev",
     "libsqlite3-dev", "libzstd-dev", "libcli11-dev", "libfmt-dev", "nlohmann-json3-dev",
     "doctest-dev",
 )

@@ -16,7 +16,7 @@ from vm_tools import REPO, missing_tools
 
 sys.path.insert(0, str(REPO / "tests" / "lab"))
 
-from telemetry import MIB, UNCLOSED, Run, read_runs, truths
+from telemetry import MIB, NS_PER_MS, UNCLOSED, Run, read_runs, truths
 from test_attribution import SETTLED_NS, allowed_ns, phase_of
 
 
@@ -73,13 +73,15 @@ class UnifiedCase(unittest.TestCase):
         self.assertGreaterEqual(checked, least)
 
     def assertPeaks(self, run: Run, known: dict):
-        """Every phase held what it allocated, within 2 MiB."""
+        """Every phase held what it allocated, within 2 MiB; the kernel's own mark, set anew at each
+        edge (Linux 6.12), says so."""
         for truth in known.values():
             _, phase = phase_of([run], truth)
             apart = phase["memory_peak_bytes"] - truth.memory_bytes
             print(f"{phase['path']}#{phase['number']}: job {truth.memory_bytes / MIB:.0f} MiB,"
                   f" recorded {apart / MIB:+.2f} MiB")
             self.assertLessEqual(abs(apart), 2 * MIB, (truth, phase))
+            self.assertEqual(phase["memory_peak_source"], "peak")
 
 
 class Recorded(UnifiedCase):
@@ -107,15 +109,10 @@ class Recorded(UnifiedCase):
         self.assertCpuTimes([self.run_of("phases")], self.truths("phases"), least=6)
 
     def test_peak_memory_of_each_phase_is_what_it_allocated(self):
-        run = self.run_of("phases")
-        self.assertPeaks(run, self.truths("phases"))
-        self.assertEqual(run.phase("solve")["memory_peak_source"], "high-water")
+        self.assertPeaks(self.run_of("phases"), self.truths("phases"))
 
     def test_the_peak_of_a_phase_is_its_own_after_a_larger_one_and_beside_page_cache(self):
-        run = self.run_of("memory")
-        self.assertPeaks(run, self.truths("memory"))
-        self.assertEqual(run.phase("large")["memory_peak_source"], "high-water")
-        self.assertEqual(run.phase("small")["memory_peak_source"], "sampled")
+        self.assertPeaks(self.run_of("memory"), self.truths("memory"))
 
     def test_work_of_a_child_that_marks_nothing_is_its_parents_phase(self):
         run = self.run_of("burn")
@@ -124,8 +121,12 @@ class Recorded(UnifiedCase):
 
     def test_a_forked_child_has_phases_of_its_own(self):
         run = self.run_of("forked")
-        self.assertCpuTimes([run], self.truths("forked"), least=1)
         self.assertEqual({phase["path"] for phase in run.phases}, {"parent", "child"})
+        [truth] = self.truths("forked").values()
+        # Its first marker connects to the recorder, inside of the phase and outside of the truth:
+        # some milliseconds of an emulated CPU.
+        apart = run.phase("child")["cpu_time_ns"] - truth.cpu_ns
+        self.assertTrue(0 <= apart <= 20 * NS_PER_MS, (truth, apart))
 
     def test_phases_of_a_script_hold_those_of_its_steps(self):
         runs = self.recorded("script")

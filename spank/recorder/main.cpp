@@ -60,8 +60,10 @@ class Recorder {
  private:
   void listen() {
     auto socket = AppSocket::open(io_, start_.socket_path, start_.uid, start_.gid,
-                                  session_.ring_fd(), session_.ring_capacity(),
-                                  [this](int pid) { return session_.add_client(pid); });
+                                  session_.ring_fd(), session_.ring_capacity(), [this](int pid) {
+                                    store_->soon();
+                                    return session_.add_client(pid);
+                                  });
     if (socket) {
       apps_ = std::move(*socket);
     } else {
@@ -94,6 +96,7 @@ class Recorder {
     if (message.type == SPHASE_LINK_TASK_EXIT) session_.task_exit(message);
     if (message.type == SPHASE_LINK_GOODBYE) session_.finish("step ended");
     acknowledge(message.type, message.task);
+    store_->soon();
     if (message.type == SPHASE_LINK_GOODBYE) end("step ended");
     return message.type != SPHASE_LINK_GOODBYE;
   }

@@ -138,6 +138,11 @@ std::uint32_t Session::add_client(int pid) {
   return number;
 }
 
+bool Session::has_clients() {
+  const std::lock_guard lock(mutex_);
+  return !clients_.all().empty();
+}
+
 void Session::look_for_ended_clients() {
   const std::lock_guard lock(mutex_);
   if (clients_.all().empty()) return;

@@ -38,6 +38,8 @@ class Session {
   std::uint32_t add_client(int pid);
   /// Closes what processes left open that have ended since. Call now and then.
   void look_for_ended_clients();
+  /// Some process has connected and not ended yet.
+  bool has_clients();
   void set_restart_count(std::uint32_t count);
   void notice(std::string_view code, std::string text);
   /// Rows since the last call, and the run's state now.

@@ -1,6 +1,7 @@
 #include "spank/recorder/store/store_thread.h"
 
-#include <chrono>
+#include <algorithm>
+#include <utility>
 
 #include "common/note.h"
 #include "common/vocabulary.h"
@@ -22,19 +23,36 @@ void StoreThread::finish(std::function<void()> stored) {
   woken_.notify_all();
 }
 
-void StoreThread::run() {
-  // The first commit soon, so that even a recorder that is killed at once has left its run.
-  int wait_ms = 100;
+void StoreThread::soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    soon_ = true;
+  }
+  woken_.notify_all();
+}
+
+/// Sleeps until `due`, which soon() may bring forward to `earliest`. False: the step is over.
+bool StoreThread::wait_until(Clock::time_point& due, Clock::time_point earliest) {
   std::unique_lock lock(mutex_);
   while (!finishing_) {
-    woken_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return finishing_; });
-    if (finishing_) break;
-    lock.unlock();
-    session_.look_for_ended_clients();
-    wait_ms = commit() ? kCommitMs : kRetryMs;
-    lock.lock();
+    if (std::exchange(soon_, false)) due = std::min(due, earliest);
+    if (Clock::now() >= due) return true;
+    woken_.wait_until(lock, due, [this] { return finishing_ || soon_; });
   }
-  lock.unlock();
+  return false;
+}
+
+void StoreThread::run() {
+  using std::chrono::milliseconds;
+  Clock::time_point due = Clock::now() + milliseconds(kFirstMs);
+  Clock::time_point earliest = due;
+  while (wait_until(due, earliest)) {
+    session_.look_for_ended_clients();
+    const bool done = commit();
+    const Clock::time_point now = Clock::now();
+    earliest = now + milliseconds(done ? kCommitMs : kRetryMs);
+    due = done && !session_.has_clients() ? now + milliseconds(kQuietMs) : earliest;
+  }
   // A busy file may only be held by somebody else: each try waits for two seconds.
   bool done = false;
   for (int tries = 0; tries < kLastTries && !done; ++tries) done = commit();

@@ -366,6 +366,33 @@ TEST_CASE("the store thread puts a whole step into node.db") {
   CHECK(query->integer(2) == 1);
 }
 
+TEST_CASE("a quiet run is stored rarely, and soon after something began") {
+  const TempFolder folder;
+  sphase_link_start start = start_of();
+  start.max_bytes = 64 << 20;
+  std::snprintf(start.node_db, sizeof(start.node_db), "%s", (folder / "n/node.db").c_str());
+  std::snprintf(start.run_dir, sizeof(start.run_dir), "%s", folder.path().c_str());
+  Task task;
+  Step step(20);  // 50 samples a second
+  StoreThread store(start, step.session);
+  REQUIRE(poll_until([&] { return access(start.node_db, F_OK) == 0; }));
+  const auto stored = [&] {
+    auto db = Database::open(start.node_db, Database::Mode::kReadOnly);
+    auto query = db->prepare("SELECT count(*) FROM sample");
+    return query && query->step() ? query->integer(0) : 0;
+  };
+  step.attach(0, task.pid());
+  store.soon();
+  REQUIRE(poll_until([&] { return stored() > 0; }));
+  const std::int64_t first = stored();
+  usleep(2 * StoreThread::kCommitMs * 1000);  // far less than kQuietMs
+  CHECK(stored() == first);
+  const std::int64_t asked_ns = monotonic_ns();
+  store.soon();
+  CHECK(poll_until([&] { return stored() > first; }));
+  CHECK(monotonic_ns() - asked_ns < 2'000'000'000);
+}
+
 TEST_CASE("a store that never could write leaves a note that says why") {
   const TempFolder folder;
   sphase_link_start start = start_of();

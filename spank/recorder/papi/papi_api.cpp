@@ -163,6 +163,8 @@ Result<PapiApi> load_papi() {
   if (const int major = PAPI_VERSION_MAJOR(api.version); major != 6 && major != 7) {
     return Error{"PAPI on this node is of version " + std::to_string(major) + ", not 6 or 7"};
   }
+  Dl_info from{};
+  if (dladdr(reinterpret_cast<void*>(get_opt), &from) != 0) api.library = from.dli_fname;
   set_library(api, symbols);
   set_event_sets(api, symbols);
   use_kernel(api);

@@ -31,6 +31,7 @@ constexpr int kPapiForbidden = -15;
 /// Tests fill it with their own. Not safe for two threads at once.
 struct PapiApi {
   int version = 0;  // of the library found: major << 24 | minor << 16 | revision << 8 | increment
+  std::string library;  // the file it was loaded from
 
   std::function<int()> library_init;    // perf_event alone; 1.5 to 2 ms the first time
   std::function<int()> multiplex_init;  // only if a set is to be multiplexed

@@ -23,9 +23,26 @@ std::string first_line(const char* path) {
   return text.substr(0, text.find('\n'));
 }
 
-std::string key_of(const PapiApi& api, std::string_view asked) {
-  return first_line("/proc/sys/kernel/random/boot_id") + " " + std::to_string(api.version) + " " +
+/// What is another file once PAPI is installed anew.
+std::string identity_of(const std::string& library) {
+  struct stat found {};
+  if (stat(library.c_str(), &found) != 0) return "none";
+  return std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino) + ":" +
+         std::to_string(found.st_size) + ":" + std::to_string(found.st_mtim.tv_sec) + "." +
+         std::to_string(found.st_mtim.tv_nsec);
+}
+
+/// The library comes first: kept_none() looks for it there.
+std::string key_of(const std::string& library, std::string_view asked) {
+  return library + " " + identity_of(library) + " " +
+         first_line("/proc/sys/kernel/random/boot_id") + " " +
          first_line("/proc/sys/kernel/perf_event_paranoid") + " " + std::string(asked);
+}
+
+/// Users choose the events: they must not fill the folder.
+std::string path_of(const std::string& run_dir, std::string_view asked) {
+  constexpr std::uint64_t kFiles = 16;
+  return run_dir + "/papi-" + std::to_string(fnv1a(asked) % kFiles) + ".probe";
 }
 
 /// nullopt: not there, not ours, or somebody else could have written it.
@@ -101,10 +118,20 @@ std::optional<PapiPlan> parse_kept_plan(std::string_view text, const std::string
   return plan;
 }
 
+std::optional<PapiPlan> kept_none(std::string_view asked, const std::string& run_dir) {
+  const auto text = read_own_file(path_of(run_dir, asked));
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  const std::string key = take(rest, "key").value_or("");
+  const std::string library = key.substr(0, key.find(' '));
+  auto plan = parse_kept_plan(*text, key_of(library, asked));
+  if (!plan || !plan->events.empty()) return std::nullopt;
+  return plan;
+}
+
 PapiPlan probe_papi_once(const PapiApi& api, std::string_view asked, const std::string& run_dir) {
-  constexpr std::uint64_t kFiles = 16;  // users choose the events: they must not fill the folder
-  const std::string key = key_of(api, asked);
-  const std::string path = run_dir + "/papi-" + std::to_string(fnv1a(asked) % kFiles) + ".probe";
+  const std::string key = key_of(api.library, asked);
+  const std::string path = path_of(run_dir, asked);
   if (const auto text = read_own_file(path)) {
     if (auto plan = parse_kept_plan(*text, key)) return *plan;
   }

@@ -50,6 +50,10 @@ PapiPlan probe_papi(const PapiApi& api, std::string_view asked);
 /// none. At most 16 files, whatever users ask for. Cost when kept: 30 µs.
 PapiPlan probe_papi_once(const PapiApi& api, std::string_view asked, const std::string& run_dir);
 
+/// What is kept, if it is that this node can count nothing and PAPI is the same file as then: it
+/// need not be loaded. Cost: 40 µs, instead of 1.4 ms.
+std::optional<PapiPlan> kept_none(std::string_view asked, const std::string& run_dir);
+
 /// The kept form, and back. nullopt: damaged, or of another key.
 std::string kept_plan(const PapiPlan& plan, const std::string& key);
 std::optional<PapiPlan> parse_kept_plan(std::string_view text, const std::string& key);

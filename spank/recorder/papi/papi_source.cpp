@@ -129,6 +129,9 @@ std::optional<std::int64_t> PapiSource::checked(Task& task, std::size_t event, s
 
 std::unique_ptr<PapiSource> open_papi_source(const std::string& asked, const std::string& run_dir) {
   if (asked == "off") return std::make_unique<PapiSource>("not asked for (events=off)");
+  if (const auto none = kept_none(asked, run_dir)) {
+    return std::make_unique<PapiSource>(none->tier.reason);
+  }
   auto api = load_papi();
   if (!api) return std::make_unique<PapiSource>(api.error());
   PapiPlan plan = probe_papi_once(*api, asked, run_dir);

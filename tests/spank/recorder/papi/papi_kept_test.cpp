@@ -87,11 +87,32 @@ TEST_CASE("the second recorder does not ask the node again") {
 TEST_CASE("another PAPI, or other events, are asked about anew") {
   Asked node;
   PapiApi newer = node.papi.api();
-  newer.version = (7 << 24) + 1;
+  newer.library = node.folder.write("libpapi.so", "a newer one");
   (void)probe_papi_once(newer, "PAPI_TOT_INS", node.folder.path());
   CHECK(node.papi.inits == 2);
   (void)probe_papi_once(newer, "PAPI_TOT_CYC", node.folder.path());
   CHECK(node.papi.inits == 3);
+}
+
+TEST_CASE("where nothing can be counted the next recorder need not even load PAPI") {
+  FakePapi papi;
+  papi.known.clear();
+  papi.kernel_errno = ENOENT;
+  const TempFolder folder;
+  PapiApi api = papi.api();
+  api.library = folder.write("libpapi.so", "one");
+  CHECK_FALSE(kept_none("A", folder.path()));  // not asked yet
+  const PapiPlan plan = probe_papi_once(api, "A", folder.path());
+  REQUIRE(plan.tier.source == "none");
+  CHECK(kept_none("A", folder.path()) == plan);
+  CHECK_FALSE(kept_none("B", folder.path()));
+  folder.write("libpapi.so", "another one");
+  CHECK_FALSE(kept_none("A", folder.path()));
+}
+
+TEST_CASE("where something can be counted PAPI is loaded") {
+  Asked node;
+  CHECK_FALSE(kept_none("PAPI_TOT_INS", node.folder.path()));
 }
 
 TEST_CASE("whatever users ask for, there are at most 16 files") {

@@ -1,8 +1,10 @@
 // When the edge thread may sleep on the bell and when it must only look now and then.
 //
 // Every marker of a quiet program wakes us at once, so its edge is read within microseconds. A
-// program that marks thousands of times a second would make us run as often; then we look at the
-// ring at intervals instead, a tenth of the time at most, and edges in between are interpolated.
+// program that marks hundreds of times a second would make us run as often, mostly on a CPU that it
+// needs itself; then we look at the ring at intervals instead, and the counters of edges in between
+// are interpolated. Looks that find few markers take a fiftieth of one CPU at most, since a program
+// that marks a thousand times a second must not notice; with many a tenth, so that few are lost.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,8 @@ class Pacing {
   std::int64_t pause_ns(std::int64_t now_ns, std::int64_t took_ns, std::uint32_t records) {
     refill(now_ns);
     if (records == 0) return 0;
-    wakes_ -= std::max(1.0, static_cast<double>(took_ns) / kWakeNs);
+    const double cost = std::max(1.0, static_cast<double>(took_ns) / kWakeNs);
+    wakes_ -= records < kFew ? cost * kFewFactor : cost;
     if (wakes_ >= 0) return 0;
     const auto pause_ns = static_cast<std::int64_t>(-wakes_ / kWakesPerSecond * 1e9);
     wakes_ = std::max(wakes_, -kWakesPerSecond * static_cast<double>(kLongestNs) / 1e9);
@@ -29,7 +32,9 @@ class Pacing {
   static constexpr double kWakesPerSecond = 2000;
   static constexpr double kWakeNs = 50'000;  // a look that takes longer counts as several: all of
                                              // them together take at most a tenth of one CPU
-  static constexpr double kBurst = 200;
+  static constexpr std::uint32_t kFew = 32;  // records; 25 ms of a thousand markers a second
+  static constexpr double kFewFactor = 5;    // so many looks does one count for that found few
+  static constexpr double kBurst = 1000;
   static constexpr std::int64_t kShortestNs = 100'000;
   static constexpr std::int64_t kLongestNs = 25'000'000;  // the ring must not run over meanwhile
 

@@ -19,13 +19,33 @@ constexpr std::int64_t kSecond = 1000 * kMs;
 TEST_CASE("a quiet program wakes us at once, every time") {
   Pacing pacing;
   std::int64_t now = kSecond;
-  for (int i = 0; i < 10'000; ++i, now += kMs) CHECK(pacing.pause_ns(now, 20'000, 1) == 0);
+  for (int i = 0; i < 10'000; ++i, now += 10 * kMs) CHECK(pacing.pause_ns(now, 150'000, 1) == 0);
 }
 
 TEST_CASE("a short burst is still read at once") {
   Pacing pacing;
   std::int64_t now = kSecond;
   for (int i = 0; i < 150; ++i, now += 5'000) CHECK(pacing.pause_ns(now, 5'000, 1) == 0);
+}
+
+TEST_CASE("a program that marks a thousand times a second costs a fiftieth of one CPU at most") {
+  for (const std::int64_t took : {std::int64_t{20'000}, std::int64_t{150'000}}) {
+    CAPTURE(took);
+    Pacing pacing;
+    std::int64_t now = kSecond, busy = 0, next_marker = now;
+    for (int i = 0; i < 5'000; ++i) {
+      std::uint32_t waiting = 0;
+      for (; next_marker <= now; next_marker += kMs) ++waiting;
+      if (waiting == 0) {  // sleeps on the bell
+        now = next_marker;
+        continue;
+      }
+      const std::int64_t pause = pacing.pause_ns(now, took, waiting);
+      if (now > 10 * kSecond) busy += took;
+      now += took + pause;
+    }
+    CHECK(static_cast<double>(busy) / static_cast<double>(now - 10 * kSecond) <= 0.0205);
+  }
 }
 
 TEST_CASE("a look that finds nothing never makes us pause") {

@@ -34,7 +34,7 @@ class Pacing {
                                              // them together take at most a tenth of one CPU
   static constexpr std::uint32_t kFew = 32;  // records; 25 ms of a thousand markers a second
   static constexpr double kFewFactor = 5;    // so many looks does one count for that found few
-  static constexpr double kBurst = 1000;
+  static constexpr double kBurst = 500;
   static constexpr std::int64_t kShortestNs = 100'000;
   static constexpr std::int64_t kLongestNs = 25'000'000;  // the ring must not run over meanwhile
 

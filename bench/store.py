@@ -20,11 +20,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
 
 from bench_result import BUILD, QUICK, REPO, write_result
+from hdf5_lab import HDF5_OPTIONS, hdf5_profile
 
 from lab import Lab, LabError, USERS
 
 SHORT_S, LONG_S = 20, 80
-PROFILE = ("AcctGatherProfileType=acct_gather_profile/hdf5", "JobAcctGatherFrequency=1")
 # Works in phases of 10 ms, each half of it on the CPU, for $1 seconds; writes a line in each.
 WORK = """
 import sys, time
@@ -68,16 +68,11 @@ def sealed_bytes(lab):
 
 def hdf5_bytes(lab):
     """B per sample of what acct_gather_profile/hdf5 writes about one task."""
-    folder = lab.dir / "hdf5"
-    folder.mkdir(exist_ok=True)
-    (lab.slurm_conf.parent / "acct_gather.conf").write_text(f"ProfileHDF5Dir={folder}\n")
-    lab.set_conf(*PROFILE)
-    lab.slurmctld_restart()
-    lab.slurmd_restart(lab.nodes[0])
+    folder = hdf5_profile(lab)
     sizes = {}
     for seconds in (SHORT_S, LONG_S):
         before = set(folder.rglob("*.h5"))
-        srun(lab, ["--profile=task", "--acctg-freq=task=1"], seconds)
+        srun(lab, HDF5_OPTIONS, seconds)
         [written] = set(folder.rglob("*.h5")) - before
         sizes[seconds] = written.stat().st_size
     return (sizes[LONG_S] - sizes[SHORT_S]) / (LONG_S - SHORT_S)

@@ -105,6 +105,11 @@ class Reload(TelemetryCase):
             if i % 100 == 99:
                 self.lab.run(["scancel", "--user", U1])
 
+    def size_after(self, submissions):
+        for _ in range(submissions):
+            self.submit("--test-only")
+        return self.rss_kib()
+
     def test_a_thousand_reloads(self):
         pid = self.slurmctld()
         threads = [threading.Thread(target=self.keep_submitting) for _ in range(SUBMITTERS)]
@@ -119,18 +124,18 @@ class Reload(TelemetryCase):
             self.stop.set()
             for thread in threads:
                 thread.join()
-        end_kib = self.rss_kib()
-        for _ in range(300):
-            self.submit("--test-only")
-        quiet_kib = self.rss_kib()
-        print(f"{self.submitted} submissions, {self.lost} connections lost; slurmctld {warm_kib} KiB after {RELOADS // 5} reloads, "
-              f"{end_kib} KiB after {RELOADS}, {quiet_kib} KiB after 300 submissions more")
+        # Under load slurmctld's size goes up and down by several MiB; what it is afterwards counts.
+        end_kib = self.size_after(300)
+        later_kib = self.size_after(300)
+        print(f"{self.submitted} submissions, {self.lost} connections lost; slurmctld {warm_kib} KiB"
+              f" after {RELOADS // 5} reloads, {end_kib} KiB after {RELOADS} and 300 submissions,"
+              f" {later_kib} KiB after 300 more")
         self.assertEqual(self.refused, [])
         self.assertGreater(self.submitted - self.lost, 100)
         self.assertEqual(self.slurmctld(), pid)
         # slurmctld itself grows in this, with its jobs and with every configuration that it reads.
         self.assertLess(end_kib, warm_kib + 4096)
-        self.assertLess(quiet_kib, end_kib + 512)
+        self.assertLess(later_kib, end_kib + 512)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -33,12 +34,12 @@ class FakePapi {
   int init_code = kPapiOk;
   int kernel_errno = 0;
   bool has_files = true;
-  bool backwards = false;        // later counters get lower descriptors
-  std::set<int> gone_pids;       // attaching to them fails
-  bool group_fails = false;      // the group cannot run: its leader reads 0 bytes
-  int read_code = kPapiOk;       // of PAPI's read
-  long long offset = 0;          // added to every count
-  std::uint64_t enabled_ns = 0;  // what multiplexed descriptors say
+  bool backwards = false;             // later counters get lower descriptors
+  std::set<int> gone_pids;            // attaching to them fails
+  bool group_fails = false;           // the group cannot run: its leader reads 0 bytes
+  int read_code = kPapiOk;            // of PAPI's read
+  std::atomic<long long> offset = 0;  // added to every count; a session reads on another thread
+  std::uint64_t enabled_ns = 0;       // what multiplexed descriptors say
   std::uint64_t running_ns = 0;
 
   // What was done.
@@ -157,8 +158,8 @@ inline ssize_t FakePapi::read_file(int fd, void* to, std::size_t bytes) {
   if (!files_.contains(fd)) return -1;
   File& file = files_.at(fd);
   if (group_fails && is_leader(file)) return 0;
-  const std::uint64_t words[3] = {static_cast<std::uint64_t>(offset) + ++file.reads, enabled_ns,
-                                  running_ns};
+  const std::uint64_t words[3] = {static_cast<std::uint64_t>(offset.load()) + ++file.reads,
+                                  enabled_ns, running_ns};
   const std::size_t size = sets_.at(file.set).multiplexed ? sizeof(words) : sizeof(words[0]);
   if (bytes < size) return -1;
   std::memcpy(to, words, size);

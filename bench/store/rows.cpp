@@ -158,7 +158,9 @@ void write_plain(const std::string& path, const std::string& cluster_path) {
   auto opened = must(open_node_db(path, std::int64_t{1} << 32));
   must(opened.db.exec("ATTACH '" + cluster_path + "' AS merged"));
   for (const std::string table : {"run", "sample", "phase"}) {
-    must(opened.db.exec("INSERT INTO main." + table + " SELECT * FROM merged." + table));
+    std::string sql = "INSERT INTO main.";
+    sql.append(table).append(" SELECT * FROM merged.").append(table);
+    must(opened.db.exec(sql));
   }
 }
 

@@ -274,11 +274,11 @@ TEST_CASE("content that lies about its counts is an error") {
            integer + plain,                                           // no value
            integer + plain + varint(2) + "x",                         // something behind the end
            row + "\3" + std::string(1, '\0') + varint(2),             // more words than rows
-           // NOLINTNEXTLINE(performance-inefficient-string-concatenation): read, not fast
+           // NOLINTBEGIN(performance-inefficient-string-concatenation): to be read, not fast
            row + "\3" + std::string(1, '\0') + varint(1) + varint(99) + "x",  // a long word
-           // NOLINTNEXTLINE(performance-inefficient-string-concatenation)
            row + "\3" + std::string(1, '\0') + varint(1) + name("x") + plain + varint(2),
            row + "\3" + std::string(1, '\0') + varint(0) + plain + varint(0),  // a word of none
+           // NOLINTEND(performance-inefficient-string-concatenation)
        }) {
     CAPTURE(content.size());
     CHECK(error_of(compressed(content)) == wrong);

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <stdexcept>
 
+#include "bench/bench_folder.h"
 #include "bench/sample/groups.h"
 #include "common/clock.h"
 #include "spank/recorder_link.h"
@@ -111,23 +111,18 @@ void sleep_s(int seconds) {
 }
 
 double cpu_percent(const char* program, int steps, int period_ms, int seconds) {
-  char name[] = "/tmp/sphase-bench-XXXXXX";
-  if (mkdtemp(name) == nullptr) fail("mkdtemp");
-  const std::string folder = name;
+  const BenchFolder folder;
   const CgroupTree tree = CgroupTree::read();
-  double percent = 0;
-  {
-    std::vector<Recorder> recorders;
-    for (int i = 0; i < steps; ++i) recorders.emplace_back(program, tree, folder, i + 1, period_ms);
-    sleep_s(2);  // what a start costs is another figure
-    const std::int64_t cpu_ns = all_cpu_ns(recorders);
-    const std::int64_t begun_ns = monotonic_ns();
-    sleep_s(seconds);
-    percent = 100.0 * static_cast<double>(all_cpu_ns(recorders) - cpu_ns) /
-              static_cast<double>(monotonic_ns() - begun_ns);
+  std::vector<Recorder> recorders;
+  for (int i = 0; i < steps; ++i) {
+    recorders.emplace_back(program, tree, folder.path, i + 1, period_ms);
   }
-  std::filesystem::remove_all(folder);
-  return percent;
+  sleep_s(2);  // what a start costs is another figure
+  const std::int64_t cpu_ns = all_cpu_ns(recorders);
+  const std::int64_t begun_ns = monotonic_ns();
+  sleep_s(seconds);
+  return 100.0 * static_cast<double>(all_cpu_ns(recorders) - cpu_ns) /
+         static_cast<double>(monotonic_ns() - begun_ns);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "bench/bench_file.h"
+#include "bench/bench_folder.h"
 #include "bench/store/program.h"
 #include "collector/cluster_db.h"
 #include "collector/ingest/merge.h"
@@ -39,20 +40,6 @@ std::int64_t number(Database& db, const std::string& sql) {
   if (!query.step()) throw std::runtime_error(sql);
   return query.integer(0);
 }
-
-/// A folder that goes away.
-struct Folder {
-  Folder() {
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("mkdtemp " + path);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string path = std::string(std::filesystem::temp_directory_path()) + "/sphase-bench-XXXXXX";
-};
 
 sphase_link_start link_start(const std::string& node_db, std::uint64_t job) {
   sphase_link_start start{};
@@ -197,7 +184,7 @@ struct Measured {
 };
 
 Measured measure(const Mix& mix) {
-  const Folder folder;
+  const BenchFolder folder;
   const std::string node_db = folder.path + "/n1/node.db";
   Written written = write(node_db, mix, 1);
   const auto rows = static_cast<double>(written.rows);
@@ -226,7 +213,7 @@ Measured measure(const Mix& mix) {
 
 /// 1000 rows per commit, as a program with many markers has them. Rows per second.
 double write_rate(const Mix& mix, int batch_seconds) {
-  const Folder folder;
+  const BenchFolder folder;
   const Written written = write(folder.path + "/n1/node.db", mix, batch_seconds);
   const double ms = std::accumulate(written.commit_ms.begin(), written.commit_ms.end(), 0.0);
   return static_cast<double>(written.rows) * 1e3 / ms;

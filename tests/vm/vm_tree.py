@@ -6,7 +6,6 @@ from pathlib import Path
 from vm_tools import CACHE, HERE, VmError, key_of, run_unshared, say
 
 SUITE = "trixie"  # Debian 13: Slurm 24.11, Linux 6.12
-DEFAULT_MIRROR = "http://deb.debian.org/debian"
 
 PACKAGES = (
     # The guest.
@@ -28,7 +27,7 @@ def mirror() -> str:
         for word in path.read_text(errors="replace").split() if path.is_file() else ():
             if word.startswith("http") and word.rstrip("/").endswith("/debian"):
                 return word
-    return DEFAULT_MIRROR
+    raise VmError("no Debian mirror in /etc/apt/sources.list or sources.list.d")
 
 
 def tree_key() -> str:

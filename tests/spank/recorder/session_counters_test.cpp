@@ -13,6 +13,12 @@ std::unique_ptr<PapiSource> source_on(FakePapi& papi, const char* asked = kTwo) 
   return std::make_unique<PapiSource>(papi.api(), probe_papi(papi.api(), asked));
 }
 
+/// A marker whose counters have been read.
+void mark(Step& step, std::uint32_t client, std::uint8_t type, const char* name) {
+  step.mark(client, type, name);
+  REQUIRE(step.is_drained());
+}
+
 bool has_notice(const Step& step, const std::string& words) {
   return std::any_of(step.notices.begin(), step.notices.end(), [&](const NoticeRow& row) {
     return row.text.find(words) != std::string::npos;
@@ -29,14 +35,10 @@ TEST_CASE("counters are read once at each edge of their task, and at its end") {
   const int before = papi.reads;
   const std::uint32_t client = step.session.add_client(task.pid());
   REQUIRE(client != 0);
-  step.mark(client, SPHASE_BEGIN, "outer");
-  REQUIRE(step.is_drained());
-  step.mark(client, SPHASE_BEGIN, "inner");
-  REQUIRE(step.is_drained());
-  step.mark(client, SPHASE_END, "inner");
-  REQUIRE(step.is_drained());
-  step.mark(client, SPHASE_END, "outer");
-  REQUIRE(step.is_drained());
+  mark(step, client, SPHASE_BEGIN, "outer");
+  mark(step, client, SPHASE_BEGIN, "inner");
+  mark(step, client, SPHASE_END, "inner");
+  mark(step, client, SPHASE_END, "outer");
   step.take();
   CHECK(papi.reads - before == 4);
   REQUIRE(step.phase("outer").counts.size() == 2);
@@ -60,16 +62,12 @@ TEST_CASE("a phase counts its own task alone") {
   step.attach(1, second.pid());
   const std::uint32_t a = step.session.add_client(first.pid());
   const std::uint32_t b = step.session.add_client(second.pid());
-  step.mark(a, SPHASE_BEGIN, "a");
-  REQUIRE(step.is_drained());
+  mark(step, a, SPHASE_BEGIN, "a");
   for (int i = 0; i < 5; ++i) {
-    step.mark(b, SPHASE_BEGIN, "b");
-    REQUIRE(step.is_drained());
-    step.mark(b, SPHASE_END, "b");
-    REQUIRE(step.is_drained());
+    mark(step, b, SPHASE_BEGIN, "b");
+    mark(step, b, SPHASE_END, "b");
   }
-  step.mark(a, SPHASE_END, "a");
-  REQUIRE(step.is_drained());
+  mark(step, a, SPHASE_END, "a");
   step.take();
   CHECK(step.phase("a").counts[0].value == 1);
 }
@@ -83,8 +81,7 @@ TEST_CASE("a node that cannot count says why, and has no counts") {
   step.attach(0, task.pid());
   const std::uint32_t client = step.session.add_client(task.pid());
   step.mark(client, SPHASE_BEGIN, "a");
-  step.mark(client, SPHASE_END, "a");
-  REQUIRE(step.is_drained());
+  mark(step, client, SPHASE_END, "a");
   step.exit(0, task.pid());
   step.take();
   CHECK(step.phase("a").counts.empty());
@@ -147,11 +144,9 @@ TEST_CASE("counts that go down are refused and counted as such") {
   step.attach(0, task.pid());
   const std::uint32_t client = step.session.add_client(task.pid());
   papi.offset = 1000;
-  step.mark(client, SPHASE_BEGIN, "a");
-  REQUIRE(step.is_drained());
+  mark(step, client, SPHASE_BEGIN, "a");
   papi.offset = 0;
-  step.mark(client, SPHASE_END, "a");
-  REQUIRE(step.is_drained());
+  mark(step, client, SPHASE_END, "a");
   step.take();
   REQUIRE(step.phase("a").counts.size() == 2);
   CHECK_FALSE(step.phase("a").counts[0].value);

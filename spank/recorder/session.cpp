@@ -204,10 +204,11 @@ void Session::run_edges() {
     {
       const std::lock_guard lock(mutex_);
       if (finished_) return;
-      const std::int64_t begun_ns = monotonic_ns();
+      const std::int64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
       const std::uint32_t records = drain();
       tick(monotonic_ns());
-      pause_ns = pacing_.pause_ns(begun_ns, monotonic_ns() - begun_ns, records);
+      const std::int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+      pause_ns = pacing_.pause_ns(monotonic_ns(), took_ns, records);
       hot_ = pause_ns > 0;
       wake_at_ns = wake_at_ns_;
       // A claimed slot whose writer was killed holds up what lies behind it: nobody rings for that.

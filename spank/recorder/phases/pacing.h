@@ -14,13 +14,14 @@ namespace sphase {
 
 class Pacing {
  public:
-  /// After a drain that took `took_ns` and found `records`.
+  /// After a drain that took `took_ns` of its thread's CPU time (not of wall time: while the program
+  /// runs on the CPU we want, we cost it nothing) and found `records`.
   /// Unit: ns to stay away from the ring before sleeping on the bell again; 0: sleep on the bell.
   std::int64_t pause_ns(std::int64_t now_ns, std::int64_t took_ns, std::uint32_t records) {
     refill(now_ns);
     if (records == 0) return 0;
     const double cost = std::max(1.0, static_cast<double>(took_ns) / kWakeNs);
-    wakes_ -= records < kFew ? cost * kFewFactor : cost;
+    wakes_ -= records < kFew ? std::min(cost, kFewMost) * kFewFactor : cost;
     if (wakes_ >= 0) return 0;
     const auto pause_ns = static_cast<std::int64_t>(-wakes_ / kWakesPerSecond * 1e9);
     wakes_ = std::max(wakes_, -kWakesPerSecond * static_cast<double>(kLongestNs) / 1e9);
@@ -34,6 +35,8 @@ class Pacing {
                                              // them together take at most a tenth of one CPU
   static constexpr std::uint32_t kFew = 32;  // records; 25 ms of a thousand markers a second
   static constexpr double kFewFactor = 5;    // so many looks does one count for that found few
+  static constexpr double kFewMost = 20;     // 1 ms: longer was the machine's doing, not ours, and
+                                             // must not make the next edges inexact
   static constexpr double kBurst = 500;
   static constexpr std::int64_t kShortestNs = 100'000;
   static constexpr std::int64_t kLongestNs = 25'000'000;  // the ring must not run over meanwhile

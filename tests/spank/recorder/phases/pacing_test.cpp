@@ -48,6 +48,12 @@ TEST_CASE("a program that marks a thousand times a second costs a fiftieth of on
   }
 }
 
+TEST_CASE("one very slow look at a few markers does not make the next ones inexact") {
+  Pacing pacing;
+  CHECK(pacing.pause_ns(kSecond, 300 * kMs, 2) == 0);
+  CHECK(pacing.pause_ns(kSecond + 350 * kMs, 20'000, 1) == 0);
+}
+
 TEST_CASE("a look that finds nothing never makes us pause") {
   Pacing pacing;
   for (int i = 0; i < 10'000; ++i) CHECK(pacing.pause_ns(kSecond + i, 1'000, 0) == 0);

@@ -5,6 +5,7 @@
 
 #include "cli/advice.h"
 #include "cli/dry_run.h"
+#include "cli/export.h"
 #include "cli/mark.h"
 #include "cli/profile.h"
 #include "cli/report.h"
@@ -34,6 +35,7 @@ int run(int argc, char** argv) {
   int code = 0;
   sphase::add_report(app, code);
   sphase::add_jobs(app, code);
+  sphase::add_export(app, code);
   sphase::add_advice(app, code);
   sphase::add_plan(app, code);
   sphase::add_why(app, code);

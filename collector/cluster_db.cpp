@@ -91,6 +91,14 @@ Status add_learning(Database& db) {
   return done;
 }
 
+/// The rows that are there stay as they are, in their own tables.
+Status add_sealed(Database& db) {
+  auto done = db.exec(std::string(kSealedSchema));
+  if (done) done = db.exec("INSERT INTO phase_path SELECT DISTINCT run_id, path FROM phase");
+  if (done) done = db.exec("DROP TABLE IF EXISTS merged_segment");
+  return done;
+}
+
 Status migrate(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
@@ -100,7 +108,7 @@ Status migrate(Database& db) {
   Status done = Done{};
   if (*version < 2) done = add_learning(db);
   if (done && *version < 3) done = add_counters(db);
-  if (done && *version < 3) done = db.exec(std::string(kMergedSchema));
+  if (done && *version < 4) done = add_sealed(db);
   if (done) done = db.set_user_version(kClusterSchemaVersion);
   return done ? transaction->commit() : done;
 }

@@ -15,7 +15,7 @@ namespace sphase {
 
 /// Version of the tables of cluster.db, kept in PRAGMA user_version. node.db has its own:
 /// kSchemaVersion of common/vocabulary.h.
-inline constexpr int kClusterSchemaVersion = 3;
+inline constexpr int kClusterSchemaVersion = 4;
 
 /// $SPHASE_DB, or /var/lib/sphase/cluster.db.
 std::string default_cluster_path();

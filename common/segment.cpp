@@ -78,6 +78,13 @@ void SegmentColumn::add_null() {
   nulls_.push_back(true);
 }
 
+const SegmentColumn* Segment::find(std::string_view name) const {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const SegmentColumn& column) {
+    return column.name() == name;
+  });
+  return found == columns.end() ? nullptr : &*found;
+}
+
 namespace {
 
 using Numbers = std::vector<std::uint64_t>;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ class SegmentColumn {
   /// Of a row that is not NULL, in a column of that type.
   std::int64_t integer(std::size_t row) const { return values_[row]; }
   double real(std::size_t row) const;
+  std::optional<std::int64_t> maybe_integer(std::size_t row) const {
+    return type_ == Type::kInteger && !is_null(row) ? std::optional(values_[row]) : std::nullopt;
+  }
   const std::string& text(std::size_t row) const {
     return words_[static_cast<std::size_t>(values_[row])];
   }
@@ -60,6 +64,8 @@ class SegmentColumn {
 struct Segment {
   std::vector<SegmentColumn> columns;
   std::size_t rows() const { return columns.empty() ? 0 : columns.front().rows(); }
+  /// nullptr: there is no such column.
+  const SegmentColumn* find(std::string_view name) const;
 };
 
 /// What a segment may hold. By these limits decoding takes less than 100 MB, whatever the

@@ -7,7 +7,7 @@
 namespace sphase {
 
 /// Version of the tables in common/schema, kept in PRAGMA user_version.
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 /// Bits of phase.flags.
 enum PhaseFlag : std::uint32_t {

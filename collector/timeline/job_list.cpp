@@ -45,8 +45,8 @@ struct RunFacts {
 
 Result<RunFacts> run_facts(Database& db, std::int64_t run_id) {
   auto row = db.prepare(
-      "SELECT coalesce(end_ns, last_ns, start_ns), (SELECT count(DISTINCT path) FROM phase WHERE"
-      " phase.run_id = run.run_id) FROM run WHERE run_id = ?");
+      "SELECT coalesce(end_ns, last_ns, start_ns), (SELECT count(*) FROM phase_path AS p WHERE"
+      " p.run_id = run.run_id) FROM run WHERE run_id = ?");
   if (!row) return Error{row.error()};
   row->bind(1, run_id);
   if (!row->step()) return Error{"run " + std::to_string(run_id) + " is gone"};

@@ -133,6 +133,10 @@ void tell_losses(const Timeline& timeline, Sentences& out) {
   std::vector<std::string> dropping;
   for (const auto& run : timeline.runs) {
     if (run.lost) lost.add("the recorder of " + step_name(run.step) + " was lost on {}", run.node);
+    if (run.segments_unreadable > 0) {
+      lost.add("some stored rows of " + step_name(run.step) + " are damaged and missing: {}",
+               run.node);
+    }
     markers += run.markers;
     dropped += run.markers_dropped;
     invalid += run.markers_invalid;

@@ -5,9 +5,10 @@
 #include <csignal>
 #include <limits>
 #include <map>
-#include <tuple>
 
 #include "collector/timeline/node_names.h"
+#include "collector/timeline/run_rows.h"
+#include "collector/timeline/stored_rows.h"
 #include "collector/timeline/timeline_load.h"
 #include "common/vocabulary.h"
 
@@ -19,12 +20,6 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kLostGraceNs = 5 * kSecond;
 /// No sign of life for this long when the file was merged: the recorder is lost.
 constexpr std::int64_t kSilenceNs = 300 * kSecond;
-
-/// A counter that cannot be is not known: the markers that it came from are the user's.
-Maybe plausible(const Maybe& value) {
-  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
-  return value && *value >= 0 && *value <= kMost ? value : std::nullopt;
-}
 
 Result<std::map<std::string, std::int64_t>> merge_times(Database& db) {
   auto row = db.prepare(
@@ -81,22 +76,17 @@ class RunReader {
         " samples_dropped, edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes,"
         " counter_source, counter_reason"
         " FROM run WHERE run_id = ?");
-    auto sample = db.prepare(
-        "SELECT time_ns, cpu_time_ns, memory_anon_bytes, memory_shmem_bytes, memory_kernel_bytes,"
-        " memory_current_bytes, memory_file_bytes, io_read_bytes, io_write_bytes,"
-        " io_read_call_bytes, io_write_call_bytes, memory_peak_bytes FROM sample WHERE run_id = ? "
-        "ORDER BY time_ns");
-    auto phase = db.prepare(
-        "SELECT scope, task, path, number, depth, count, begin_ns, end_ns, wall_ns, cpu_time_ns,"
-        " cpu_resolution_ns, memory_peak_bytes, edge_lag_ns, flags FROM phase WHERE run_id = ?");
+    auto sample = StoredRows::prepare(db, "sample");
+    auto phase = StoredRows::prepare(db, "phase");
+    auto counter = StoredRows::prepare(db, "counter");
     auto attribute = db.prepare(
         "SELECT path, key, value FROM attribute WHERE run_id = ? ORDER BY task, path, key");
     auto task = db.prepare("SELECT exit_status FROM task WHERE run_id = ?");
-    auto counter = db.prepare(
-        "SELECT scope, task, path, number, event, value, time_enabled_ns, time_running_ns"
-        " FROM counter WHERE run_id = ?");
-    for (const auto* statement : {&run, &sample, &phase, &attribute, &task, &counter}) {
+    for (const auto* statement : {&run, &attribute, &task}) {
       if (!*statement) return Error{statement->error()};
+    }
+    for (const auto* rows : {&sample, &phase, &counter}) {
+      if (!*rows) return Error{rows->error()};
     }
     return RunReader({std::move(*run), std::move(*sample), std::move(*phase), std::move(*attribute),
                       std::move(*task), std::move(*counter)});
@@ -107,7 +97,10 @@ class RunReader {
 
  private:
   struct Statements {
-    Statement run, sample, phase, attribute, task, counter;
+    Statement run;
+    StoredRows sample, phase;
+    Statement attribute, task;
+    StoredRows counter;
   };
   explicit RunReader(Statements statements)
       : run_(std::move(statements.run)),
@@ -118,13 +111,15 @@ class RunReader {
         counter_(std::move(statements.counter)) {}
 
   void read_counts(Run& run);
-  Status read_samples(Run& run);
-  Status read_phases(Run& run);
+  Status read_rows(Run& run);
+  static Result<std::vector<Segment>> parts(StoredRows& table, Run& run);
   Status read_attributes(Run& run);
   Status read_tasks(Run& run);
-  Status read_counters(Run& run);
 
-  Statement run_, sample_, phase_, attribute_, task_, counter_;
+  Statement run_;
+  StoredRows sample_, phase_;
+  Statement attribute_, task_;
+  StoredRows counter_;
 };
 
 Result<Run> RunReader::read(std::int64_t run_id) {
@@ -171,53 +166,22 @@ void RunReader::read_counts(Run& run) {
   run.counter_reason = run_.maybe_text(at++);
 }
 
-Status RunReader::read_samples(Run& run) {
-  sample_.bind(1, run.run_id);
-  std::vector<Sample> samples;
-  while (sample_.step()) {
-    Sample sample;
-    sample.time_ns = sample_.integer(0);
-    sample.cpu_time_ns = sample_.maybe_integer(1);
-    sample.memory_bytes =
-        memory_used(sample_.maybe_integer(2), sample_.maybe_integer(3), sample_.maybe_integer(4),
-                    sample_.maybe_integer(5), sample_.maybe_integer(6));
-    sample.io_read_bytes = sample_.maybe_integer(7);
-    sample.io_write_bytes = sample_.maybe_integer(8);
-    sample.io_read_call_bytes = sample_.maybe_integer(9);
-    sample.io_write_call_bytes = sample_.maybe_integer(10);
-    run.memory_high_bytes = std::max(run.memory_high_bytes, sample_.maybe_integer(11));
-    samples.push_back(sample);
-  }
-  run.samples = SampleSeries(std::move(samples));
-  return sample_.status();
+/// Rows of one table of the run; those that cannot be read are counted.
+Result<std::vector<Segment>> RunReader::parts(StoredRows& table, Run& run) {
+  return table.of_run(run.run_id, run.segments_unreadable);
 }
 
-Status RunReader::read_phases(Run& run) {
-  phase_.bind(1, run.run_id);
-  while (phase_.step()) {
-    PhaseMark mark;
-    mark.shell = phase_.text(0) == kScopeShell;
-    mark.task = static_cast<int>(phase_.integer(1));
-    mark.path = phase_.text(2);
-    mark.number = phase_.integer(3);
-    mark.depth = phase_.integer(4);
-    mark.count = phase_.integer(5);
-    // Times come from the job itself: they cannot lie outside of its run.
-    const std::int64_t first_ns = run.begin_ns - kSecond, last_ns = run.end_ns + kSecond;
-    mark.begin_ns = std::clamp(phase_.integer(6), first_ns, last_ns);
-    mark.end_ns = std::clamp(phase_.maybe_integer(7).value_or(run.end_ns), mark.begin_ns, last_ns);
-    mark.wall_ns = plausible(phase_.maybe_integer(8));
-    mark.cpu_time_ns = plausible(phase_.maybe_integer(9));
-    mark.cpu_resolution_ns = phase_.maybe_integer(10);
-    mark.memory_peak_bytes = plausible(phase_.maybe_integer(11));
-    mark.edge_lag_ns = phase_.maybe_integer(12);
-    mark.flags = static_cast<std::uint32_t>(phase_.integer(13)) & 0xFFFF;
-    if (phase_.is_null(7)) mark.flags |= run.ended ? kUnclosed : run.lost ? kRecorderLost : kOpen;
-    run.phases.push_back(std::move(mark));
-  }
-  std::stable_sort(run.phases.begin(), run.phases.end(),
-                   [](const PhaseMark& a, const PhaseMark& b) { return a.begin_ns < b.begin_ns; });
-  return phase_.status();
+Status RunReader::read_rows(Run& run) {
+  auto samples = parts(sample_, run);
+  if (!samples) return Error{samples.error()};
+  put_samples(*samples, run);
+  auto phases = parts(phase_, run);
+  if (!phases) return Error{phases.error()};
+  put_phases(*phases, run);
+  auto counters = parts(counter_, run);
+  if (!counters) return Error{counters.error()};
+  put_counters(*counters, run);
+  return Done{};
 }
 
 Status RunReader::read_attributes(Run& run) {
@@ -248,32 +212,8 @@ Status RunReader::read_tasks(Run& run) {
   return task_.status();
 }
 
-/// Of phases, and of whole tasks (path '' and number 0). Needs the phases.
-Status RunReader::read_counters(Run& run) {
-  using Key = std::tuple<bool, int, std::string, std::int64_t>;
-  std::map<Key, std::vector<Counted>> counted;
-  counter_.bind(1, run.run_id);
-  while (counter_.step()) {
-    counted[{counter_.text(0) == kScopeShell, static_cast<int>(counter_.integer(1)),
-             counter_.text(2), counter_.integer(3)}]
-        .push_back({counter_.text(4), plausible(counter_.maybe_integer(5)),
-                    plausible(counter_.maybe_integer(6)), plausible(counter_.maybe_integer(7))});
-  }
-  if (counted.empty()) return counter_.status();
-  for (PhaseMark& mark : run.phases) {
-    const auto found = counted.find({mark.shell, mark.task, mark.path, mark.number});
-    if (found != counted.end()) mark.counts = std::move(found->second);
-  }
-  for (auto& [key, counts] : counted) {
-    if (std::get<2>(key).empty()) run.task_counts.push_back(std::move(counts));
-  }
-  return counter_.status();
-}
-
 Status RunReader::read_inside(Run& run) {
-  if (auto done = read_samples(run); !done) return done;
-  if (auto done = read_phases(run); !done) return done;
-  if (auto done = read_counters(run); !done) return done;
+  if (auto done = read_rows(run); !done) return done;
   if (auto done = read_tasks(run); !done) return done;
   return read_attributes(run);
 }

@@ -14,6 +14,8 @@ struct Sample {
   Maybe cpu_time_ns;   // monotonic
   Maybe memory_bytes;  // gauge; without page cache where that is known: see memory_used
   Maybe io_read_bytes, io_write_bytes, io_read_call_bytes, io_write_call_bytes;  // monotonic
+
+  bool operator==(const Sample&) const = default;
 };
 
 /// Memory that counts against a limit and cannot simply be dropped: anon + shmem + kernel; where

@@ -79,6 +79,7 @@ struct Run {
   std::vector<std::vector<Counted>> task_counts;  // of each task that has some, its whole life
   MaybeText end_reason, profile, sphase_version, slurm_version;
   std::int64_t markers = 0, markers_dropped = 0, markers_invalid = 0, samples_dropped = 0;
+  std::int64_t segments_unreadable = 0;  // sealed rows in cluster.db that are damaged
   Maybe edge_lag_p50_ns, edge_lag_p99_ns, recorder_cpu_ns, recorder_rss_bytes;
   Maybe memory_high_bytes;  // the kernel's high-water mark; page cache too
   bool killed = false;      // a task was ended by SIGKILL

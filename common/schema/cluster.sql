@@ -1,9 +1,9 @@
--- cluster.db, schema version 3: what all nodes recorded, what slurmctld and slurmdbd know, and what
+-- cluster.db, schema version 4: what all nodes recorded, what slurmctld and slurmdbd know, and what
 -- was learned from both.
 -- Written by sphase-collector, read by sphase. The tables run, task, sample, phase, value,
--- attribute, notice and counter are those of node.db (node.sql, counter.sql and merged.sql are
--- applied first); run_id is this file's own. Version 3 added counters, and merged_segment. The tables
--- below hold the scheduler's records. Times: s since the Unix epoch, as Slurm keeps them; NULL = not
+-- attribute, notice and counter are those of node.db (node.sql, counter.sql and sealed.sql are
+-- applied first); run_id is this file's own. Version 3 added counters; version 4 keeps sealed rows as
+-- they come. The tables below hold the scheduler's records. Times: s since the Unix epoch, as Slurm keeps them; NULL = not
 -- known or not yet.
 
 -- One start of one job, as slurmctld or slurmdbd knows it. A requeued job has one row per start.

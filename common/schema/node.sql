@@ -1,4 +1,4 @@
--- node.db, schema version 2: what one node recorded. Written by sphase-recorder (one per step,
+-- node.db, schema version 3: what one node recorded. Written by sphase-recorder (one per step,
 -- several at a time), read by sphase-collector. SQLite, WAL, local disk only.
 --
 -- Every column: -- unit; meaning; source.
@@ -6,7 +6,8 @@
 -- Times are ns since the Unix epoch: CLOCK_MONOTONIC stamps plus one offset per run, so that a
 -- stepped wall clock never bends a duration.
 --
--- Version 2 added the columns run.counter_* and the table of counter.sql.
+-- Version 2 added the columns run.counter_* and the tables of counter.sql and segment.sql; version 3
+-- those of shipping.sql.
 
 CREATE TABLE run (
   run_id INTEGER PRIMARY KEY,           -- 1; number of the run in this file; SQLite

@@ -1,5 +1,5 @@
 -- Sealed rows: older rows of `sample`, `phase` and `counter`, many in one compressed value. In
--- node.db since version 2; cluster.db has plain rows only, made of these by `sphase-collector merge`.
+-- node.db since version 2; cluster.db keeps them as they are (sealed.sql).
 -- A row is either here or in its own table; a phase that was changed after it was sealed is in both,
 -- and in two segments once it is sealed again: the row in its own table wins, then the segment with
 -- the higher segment_id. How to see all rows: docs/design.md, node.db.

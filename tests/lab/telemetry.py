@@ -54,11 +54,11 @@ class Run:
               "values": ("value", "time_ns"), "attributes": ("attribute", "key"),
               "counters": ("counter", "event")}
 
-    def __init__(self, db, row):
+    def __init__(self, tables, row):
         self._row = row
         for name, (table, order) in self.TABLES.items():
-            query = f"SELECT * FROM {table} WHERE run_id = ? ORDER BY {order}"
-            setattr(self, name, _rows(db, query, row["run_id"]))
+            rows = [other for other in tables[table] if other["run_id"] == row["run_id"]]
+            setattr(self, name, sorted(rows, key=lambda other, order=order: other[order]))
 
     def __getitem__(self, column):
         return self._row[column]
@@ -104,27 +104,36 @@ def _reading(path):
         db.close()
 
 
-@contextlib.contextmanager
-def _unsealed(path, job_id):
-    """A node.db to read; where rows of the job are sealed, a cluster.db with all of them."""
-    with _reading(path) as db:
-        sealed = _rows(db, "SELECT 1 FROM segment JOIN run USING (run_id) WHERE job_id = ? LIMIT 1",
-                       job_id)
-        if not sealed:
-            yield db
-            return
+def _exported(path, job_id):
+    """Rows of a job as `sphase export` tells them, sealed ones too: table -> rows."""
     with tempfile.TemporaryDirectory() as folder:
         merged = Path(folder) / "cluster.db"
         subprocess.run([build_dir() / "collector" / "sphase-collector", "merge", path,
                         "--no-records", "--db", merged], check=True, capture_output=True)
-        with _reading(merged) as db:
-            yield db
+        tables = {}
+        for table in ("run", *(table for table, _ in Run.TABLES.values())):
+            done = subprocess.run([build_dir() / "cli" / "sphase", "export", str(job_id), "--table",
+                                   table, "--db", merged], check=True, capture_output=True)
+            tables[table] = [json.loads(line) for line in done.stdout.splitlines()]
+        return tables
+
+
+def _is_sealed(db, job_id):
+    return bool(_rows(db, "SELECT 1 FROM segment JOIN run USING (run_id) WHERE job_id = ? LIMIT 1",
+                      job_id))
 
 
 def read_runs(path, job_id):
     """Every run of a job in one node database."""
-    with _unsealed(path, job_id) as db:
-        return [Run(db, row) for row in _rows(db, "SELECT * FROM run WHERE job_id = ?", job_id)]
+    with _reading(path) as db:
+        if not _is_sealed(db, job_id):
+            tables = {table: _rows(db, f"SELECT {table}.* FROM {table} JOIN run USING (run_id)"
+                                   " WHERE run.job_id = ?", job_id)
+                      for table, _ in Run.TABLES.values()}
+            tables["run"] = _rows(db, "SELECT * FROM run WHERE job_id = ?", job_id)
+            return [Run(tables, row) for row in tables["run"]]
+    tables = _exported(path, job_id)
+    return [Run(tables, row) for row in tables["run"]]
 
 
 class Store:

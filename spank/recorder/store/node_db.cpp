@@ -89,8 +89,12 @@ Status create_tables(Database& db) {
 Status migrate(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
-  auto done = add_counters(db);
-  if (done) done = db.exec(std::string(kSegmentSchema));
+  auto version = db.user_version();
+  if (!version) return Error{version.error()};
+  Status done = Done{};
+  if (*version < 2) done = add_counters(db);
+  if (done && *version < 2) done = db.exec(std::string(kSegmentSchema));
+  if (done && *version < 3) done = db.exec(std::string(kShippingSchema));
   if (done) done = db.set_user_version(kSchemaVersion);
   return done ? transaction->commit() : done;
 }
@@ -179,7 +183,7 @@ Result<OpenedNodeDb> open_node_db(const std::string& path, std::int64_t max_byte
     if (version && *version <= kSchemaVersion) {
       auto ready = prepare(*db, max_bytes);
       if (ready && *version == 0) ready = create_tables(*db);
-      if (ready && *version == 1) ready = migrate(*db);
+      if (ready && *version > 0 && *version < kSchemaVersion) ready = migrate(*db);
       if (ready) return OpenedNodeDb{std::move(*db), aside, why};
       if (!is_damage(sqlite3_extended_errcode(db->raw()))) {
         return Error{path + ": " + ready.error()};
@@ -227,12 +231,25 @@ Result<std::int64_t> sealed_rows(Database& db, const std::string& where) {
 
 }  // namespace
 
+Status note_change(Database& db, std::int64_t run_id) {
+  auto next = db.exec(
+      "INSERT INTO meta VALUES ('change', '1') ON CONFLICT (key) DO UPDATE SET value = value + 1");
+  if (!next) return next;
+  auto write = db.prepare(
+      "UPDATE run SET change = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'change')"
+      " WHERE run_id = ?");
+  if (!write) return Error{write.error()};
+  return write->bind(1, run_id).run();
+}
+
 Result<bool> drop_oldest(Database& db, const std::string& keep_start_ns) {
   auto oldest = db.prepare(
       "SELECT run_id, EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.run_id) OR EXISTS"
       " (SELECT 1 FROM segment WHERE segment.run_id = run.run_id AND source = 'sample') FROM run "
       "WHERE (end_ns IS NOT NULL OR last_ns < ?) AND start_ns <> " +
-      keep_start_ns + " ORDER BY 2 DESC, start_ns LIMIT 1");
+      keep_start_ns +
+      " ORDER BY change <= coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key ="
+      " 'shipped'), -1) DESC, 2 DESC, start_ns LIMIT 1");
   if (!oldest) return Error{oldest.error()};
   // A run without an end whose recorder has been silent for an hour was lost: it may go too.
   oldest->bind(1, epoch_ns() - 3'600'000'000'000);

@@ -308,7 +308,8 @@ Status RunStore::write_run(const RunState& state) {
   update->bind(18, start_.restart_count).bind(19, known(state.counters.source));
   update->bind(20, known(state.counters.reason)).bind(21, state.counters_refused);
   update->bind(22, *run_id_);
-  return update->run();
+  auto done = update->run();
+  return done ? note_change(*db_, *run_id_) : done;
 }
 
 Status RunStore::write_rows() {

@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/segment.h"
+#include "common/segment_cell.h"
+#include "spank/recorder/store/node_db.h"
 
 namespace sphase {
 namespace {
@@ -80,7 +81,7 @@ class Seal {
       word_bytes = 0;
       for (SegmentColumn& column : segment.columns) {
         const int at = static_cast<int>(&column - segment.columns.data()) + 1;
-        if (!add(*query, at, column)) {
+        if (!add_cell(*query, at, column)) {
           return Error{std::string(table_.name) + "." + column.name() + " has mixed types"};
         }
         word_bytes += column.word_bytes();
@@ -88,22 +89,6 @@ class Seal {
     }
     if (auto read = query->status(); !read) return Error{read.error()};
     return segment;
-  }
-
-  static bool add(const Statement& row, int at, SegmentColumn& column) {
-    switch (row.type(at)) {
-      case SQLITE_INTEGER:
-        return column.add(row.integer(at));
-      case SQLITE_FLOAT:
-        return column.add(row.real(at));
-      case SQLITE_TEXT:
-        return column.add(row.text_view(at));
-      case SQLITE_NULL:
-        column.add_null();
-        return true;
-      default:
-        return false;
-    }
   }
 
   /// Everything up to the last row that was read: the transaction lets nobody else write.
@@ -170,14 +155,16 @@ Status Sealer::seal(Database& db, const Scope& scope) {
   };
   auto transaction = Transaction::begin(db);
   if (!transaction) return pause(transaction.error());
-  bool phases_sealed = false;
+  bool phases_sealed = false, any_sealed = false;
   for (std::size_t table = 0; table < kTables; ++table) {
     if (!scope.ended && !due(table, phases_sealed, scope.now_ns)) continue;
     auto sealed = seal_table(db, scope, table);
     if (!sealed) return pause(sealed.error());
     if (kAll[table].name == std::string_view("phase")) phases_sealed = *sealed > 0;
+    any_sealed = any_sealed || *sealed > 0;
   }
-  auto done = transaction->commit();
+  auto done = any_sealed ? note_change(db, scope.run_id) : Done{};
+  if (done) done = transaction->commit();
   return done ? std::move(done) : Status(pause(done.error()));
 }
 

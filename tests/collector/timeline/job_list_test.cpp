@@ -14,6 +14,7 @@ TEST_CASE("every start is a line, oldest first, with what was recorded of it") {
   const auto run = add_run(cluster.db(), {.begin_s = 6, .end_s = 19});
   add_phase(cluster.db(), run, {.path = "solve", .begin_s = 7, .end_s = 8});
   add_phase(cluster.db(), run, {.path = "solve", .begin_s = 9, .end_s = 10, .number = 2});
+  run_sql(cluster.db(), "INSERT INTO phase_path SELECT DISTINCT run_id, path FROM phase");
   add_run(cluster.db(), {.begin_s = 6, .end_s = 19, .node = "n2"});
   add_notice(cluster.db(), "n1", "not-active", "x", "0", 99);
   const auto lines = list_jobs(cluster.db(), "");

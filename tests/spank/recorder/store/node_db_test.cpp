@@ -271,7 +271,47 @@ TEST_CASE("eight processes that open at once all get the same good file") {
   }
   for (const pid_t child : children) CHECK(wait_for(child) == 0);
   OpenedNodeDb opened = must_open(path);
-  CHECK(number(opened.db, "SELECT count(*) FROM meta") == 8);
+  CHECK(number(opened.db, "SELECT count(*) FROM meta WHERE value = 'x'") == 8);
+}
+
+TEST_CASE("what a collector has goes before what it has not") {
+  const TempFolder folder;
+  OpenedNodeDb opened = must_open(folder / "n/node.db");
+  Database& db = opened.db;
+  const std::int64_t now = epoch_ns();
+  add_run(db, 10, 2, 11, now);  // older, and nobody has it
+  add_run(db, 20, 2, 21, now);
+  REQUIRE(note_change(db, 2));
+  REQUIRE(note_change(db, 1));
+  REQUIRE(db.exec("INSERT INTO meta VALUES ('shipped', '1')"));
+  const auto samples_of = [&](int run) {
+    return number(db, "SELECT count(*) FROM sample WHERE run_id = " + std::to_string(run));
+  };
+  REQUIRE(drop_oldest(db, "7"));
+  CHECK(samples_of(1) == 2);
+  CHECK(samples_of(2) == 0);
+  REQUIRE(drop_oldest(db, "7"));
+  CHECK(number(db, "SELECT count(*) FROM run") == 1);
+  REQUIRE(drop_oldest(db, "7"));
+  CHECK(samples_of(1) == 0);
+}
+
+TEST_CASE("changes are numbered over all runs, and go on after the newest run is gone") {
+  const TempFolder folder;
+  OpenedNodeDb opened = must_open(folder / "n/node.db");
+  Database& db = opened.db;
+  add_run(db, 10, 0, 11, 11);
+  add_run(db, 20, 0, 21, 21);
+  const auto change_of = [&](int run) {
+    return number(db, "SELECT change FROM run WHERE run_id = " + std::to_string(run));
+  };
+  REQUIRE(note_change(db, 1));
+  REQUIRE(note_change(db, 2));
+  CHECK(change_of(1) == 1);
+  CHECK(change_of(2) == 2);
+  REQUIRE(db.exec("DELETE FROM run WHERE run_id = 2"));
+  REQUIRE(note_change(db, 1));
+  CHECK(change_of(1) == 3);
 }
 
 TEST_CASE("the oldest ended run goes first: its samples, then those of others, then whole runs") {

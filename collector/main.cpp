@@ -5,6 +5,7 @@
 
 #include "collector/learn_command.h"
 #include "collector/merge_command.h"
+#include "collector/serve_command.h"
 #include "collector/watch_command.h"
 
 namespace {
@@ -23,6 +24,8 @@ int run(int argc, char** argv) {
   sphase::add_merge(app, code);
   sphase::add_learn(app, code);
   sphase::add_watch(app, code);
+  sphase::add_serve(app, code);
+  sphase::add_node(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

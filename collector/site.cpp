@@ -1,8 +1,11 @@
 #include "collector/site.h"
 
+#include <pwd.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 namespace sphase {
 
@@ -30,6 +33,24 @@ std::string chosen_db(const std::string& given, const SiteConfig& config) {
   if (!given.empty()) return given;
   const char* named = std::getenv("SPHASE_DB");
   return named != nullptr && *named != '\0' ? named : config.cluster_db;
+}
+
+Result<std::vector<std::uint32_t>> trusted_uids(const SiteConfig& config) {
+  std::vector<std::uint32_t> uids;
+  std::istringstream names(config.trusted_users);
+  for (std::string name; std::getline(names, name, ',');) {
+    char* end = nullptr;
+    const unsigned long number = std::strtoul(name.c_str(), &end, 10);
+    if (!name.empty() && *end == '\0' && number < UINT32_MAX) {
+      uids.push_back(static_cast<std::uint32_t>(number));
+    } else if (const passwd* entry = ::getpwnam(name.c_str())) {
+      uids.push_back(entry->pw_uid);
+    }
+  }
+  if (uids.empty()) {
+    return Error{std::string("TrustedUsers=") + config.trusted_users + ": there are no such users"};
+  }
+  return uids;
 }
 
 void tell(const std::string& sentence) {

@@ -1,24 +1,18 @@
 #include "collector/watch_command.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "collector/cluster_db.h"
 #include "collector/file_lock.h"
-#include "collector/ingest/merge_all.h"
-#include "collector/learn/learn.h"
 #include "collector/site.h"
+#include "collector/stop_signals.h"
 #include "collector/watch.h"
-#include "common/clock.h"
+#include "collector/watch_round.h"
 
 namespace sphase {
 namespace {
@@ -28,112 +22,6 @@ struct Arguments {
   std::string db, conf, interval;
   bool once = false, no_records = false;
 };
-
-/// SIGTERM and SIGINT, kept back until they are asked for: no step is cut short. Threads that are
-/// made later inherit the mask.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    sigprocmask(SIG_BLOCK, &set_, nullptr);
-  }
-  /// True if one has come by now.
-  bool came() { return wait(0); }
-  /// Waits for one, at most so long.
-  bool wait(std::int64_t seconds) {
-    if (came_) return true;
-    const std::int64_t until = monotonic_ns() + seconds * 1'000'000'000;
-    do {
-      const std::int64_t left = std::max<std::int64_t>(0, until - monotonic_ns());
-      const timespec time{left / 1'000'000'000, left % 1'000'000'000};
-      // Another signal (a debugger's, SIGCONT) ends the call early.
-      came_ = sigtimedwait(&set_, nullptr, &time) > 0;
-    } while (!came_ && monotonic_ns() < until);
-    return came_;
-  }
-
- private:
-  sigset_t set_{};
-  bool came_ = false;
-};
-
-struct Round {
-  MergeOutcome merged;
-  std::optional<LearnOutcome> learned;
-  std::vector<std::string> problems;  // everything that is to be told
-  bool failed = false;                // waiting longer may help
-};
-
-void fail(Round& round, const std::string& problem) {
-  round.problems.push_back(problem);
-  round.failed = true;
-}
-
-class Watcher {
- public:
-  Watcher(const Arguments& arguments, StopSignals& stop) : arguments_(arguments), stop_(stop) {
-    if (!arguments.no_records) records_ = slurm_records();
-  }
-
-  Round round(const Site& site, const std::string& db);
-
- private:
-  void merge(Database& cluster, Round& round);
-  void learn_news(Database& cluster, const Site& site, Round& round);
-
-  const Arguments& arguments_;
-  StopSignals& stop_;
-  std::unique_ptr<RecordSource> records_;     // null: not wanted
-  std::map<std::string, MergedFiles> known_;  // by path
-};
-
-void Watcher::merge(Database& cluster, Round& round) {
-  MergeOutcome& merged = round.merged;
-  for (const auto& path : arguments_.paths) {
-    merge_path(cluster, path, merged, &known_[path], [this] { return stop_.came(); });
-  }
-  round.problems = merged.problems;
-  // One damaged file is no reason to wait with the others.
-  round.failed = merged.files + merged.unchanged == 0 && !merged.problems.empty();
-  if (records_ && !stop_.came()) {
-    if (auto added = add_records(cluster, *records_, merged); !added) fail(round, added.error());
-  }
-  round.problems.insert(round.problems.end(), merged.warnings.begin(), merged.warnings.end());
-}
-
-void Watcher::learn_news(Database& cluster, const Site& site, Round& round) {
-  LearnOptions options;
-  options.table = site.config.advice_table;
-  options.all = older_than(options.table, site.path);
-  auto learned = learn(cluster, site.config, options, epoch_ns());
-  if (!learned) return fail(round, learned.error());
-  round.problems.insert(round.problems.end(), learned->problems.begin(), learned->problems.end());
-  round.learned = std::move(*learned);
-}
-
-Round Watcher::round(const Site& site, const std::string& db) {
-  Round round;
-  auto cluster = open_cluster(db);
-  if (!cluster) {
-    fail(round, cluster.error());
-    return round;
-  }
-  merge(*cluster, round);
-  if (!stop_.came()) learn_news(*cluster, site, round);
-  return round;
-}
-
-/// A configuration that was broken while we run: the last good one stays in force.
-void reload(const Arguments& arguments, Site& site, std::vector<std::string>& problems) {
-  auto fresh = load_site(arguments.conf);
-  if (fresh) {
-    site = std::move(*fresh);
-  } else {
-    problems.push_back(fresh.error());
-  }
-}
 
 int once(Watcher& watcher, const Site& site, const std::string& db) {
   const Round round = watcher.round(site, db);
@@ -153,7 +41,7 @@ void watch(Watcher& watcher, const Arguments& arguments, Site site, const std::s
                    db));
   for (bool over = false; !over;) {
     std::vector<std::string> problems;
-    reload(arguments, site, problems);
+    reload(arguments.conf, site, problems);
     Round round = watcher.round(site, db);
     problems.insert(problems.end(), round.problems.begin(), round.problems.end());
     for (const auto& line : log.lines_for(problems)) tell(line);
@@ -181,7 +69,8 @@ int run_watch(const Arguments& arguments) {
     tell(lock.error() + ": one watch per database");
     return 1;
   }
-  Watcher watcher(arguments, stop);
+  Watcher watcher(arguments.paths, arguments.no_records ? nullptr : slurm_records(),
+                  [&stop] { return stop.came(); });
   if (arguments.once) return once(watcher, *site, db);
   watch(watcher, arguments, std::move(*site), db, *interval_s, stop);
   return 0;

@@ -4,55 +4,12 @@
 
 #include <memory>
 
+#include "common/bytes.h"
 #include "common/segment.h"
 #include "common/segment_format.h"
 
 namespace sphase {
 namespace {
-
-/// Bytes from the front. Once something was not there, everything is 0 and failed() is true.
-class Bytes {
- public:
-  explicit Bytes(std::string_view bytes) : left_(bytes) {}
-
-  std::uint8_t byte() { return static_cast<std::uint8_t>(take(1).empty() ? 0 : last_.front()); }
-  std::string_view take(std::size_t count) {
-    if (count > left_.size()) {
-      fail();
-      count = 0;
-    }
-    last_ = left_.substr(0, count);
-    left_.remove_prefix(count);
-    return last_;
-  }
-  std::uint64_t varint() {
-    std::uint64_t number = 0;
-    for (int shift = 0; shift < 64 && !left_.empty(); shift += 7) {
-      const auto next = static_cast<std::uint8_t>(left_.front());
-      left_.remove_prefix(1);
-      number |= static_cast<std::uint64_t>(next & 0x7f) << shift;
-      if (next < 0x80) return shift == 63 && next > 1 ? fail() : number;
-    }
-    return fail();
-  }
-  /// A varint that may be `most` at most.
-  std::size_t count(std::size_t most) {
-    const std::uint64_t number = varint();
-    return static_cast<std::size_t>(number > most ? fail() : number);
-  }
-  std::uint64_t fail() {
-    failed_ = true;
-    left_ = {};
-    return 0;
-  }
-  bool failed() const { return failed_; }
-  bool empty() const { return left_.empty(); }
-  std::size_t left() const { return left_.size(); }
-
- private:
-  std::string_view left_, last_;
-  bool failed_ = false;
-};
 
 constexpr std::size_t kMaxNameBytes = 128;
 

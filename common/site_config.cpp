@@ -170,8 +170,62 @@ bool path(std::string_view value, char (&out)[size]) {
   return !value.empty() && value[0] == '/' && copy(value, out);
 }
 
+/// HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT.
+bool parse_collector(std::string_view text, SiteConfig& config) {
+  const bool bracket = !text.empty() && text.front() == '[';
+  std::size_t end = text.size();
+  if (bracket) {
+    for (end = 1; end < text.size() && text[end] != ']';) ++end;
+    if (end == text.size()) return false;
+  }
+  std::size_t colon = text.size(), colons = 0;
+  for (std::size_t i = bracket ? end : 0; i < text.size(); ++i) {
+    if (text[i] == ':' && ++colons == 1) colon = i;
+  }
+  if (!bracket && colons > 1) colon = text.size();  // a bare IPv6 address
+  if (bracket && colon != text.size() && colon != end + 1) return false;
+  const std::string_view host =
+      bracket ? std::string_view(text.data() + 1, end - 1) : std::string_view(text.data(), colon);
+  if (!copy(host, config.collector_host)) return false;
+  if (colon == text.size()) return true;
+  return number({text.data() + colon + 1, text.size() - colon - 1}, 1, 65535,
+                config.collector_port);
+}
+
+/// Keys of the daemons. The outcome is kUnknownKey where it is none of them.
+Outcome set_collector(const Pair& pair, SiteConfig& config, const char*& right) {
+  bool good = false;
+  if (equal(pair.key, "Collector")) {
+    right = "HOST or HOST:PORT, an IPv6 address as [ADDRESS]:PORT";
+    good = parse_collector(pair.value, config);
+  } else if (equal(pair.key, "CollectorAddress")) {
+    right = "an address of this host, :: for all of them";
+    good = copy(pair.value, config.collector_address);
+  } else if (equal(pair.key, "TrustedUsers")) {
+    right = "users (names or numbers), separated by commas";
+    good = copy(pair.value, config.trusted_users);
+  } else if (equal(pair.key, "MungeSocket")) {
+    right = "an absolute path of at most 107 characters";
+    good = path(pair.value, config.munge_socket);
+  } else if (equal(pair.key, "NodeDatabase")) {
+    right = "an absolute path of at most 255 characters";
+    good = path(pair.value, config.node_db);
+  } else if (equal(pair.key, "SampleDays")) {
+    right = "days, from 1 to 36500; 0 = for ever";
+    good = number(pair.value, 0, 36500, config.sample_days);
+  } else if (equal(pair.key, "MaxDatabase")) {
+    right = "MiB, or with a suffix K, M, G, T; 0 = no limit";
+    good = parse_mib(pair.value, config.database_most_mib);
+  } else {
+    return Outcome::kUnknownKey;
+  }
+  return good ? Outcome::kDone : Outcome::kBadValue;
+}
+
 /// Keys of the site as a whole, beside kLimitKeys.
 Outcome set_site(const Pair& pair, SiteConfig& config, const char*& right) {
+  const Outcome of_collector = set_collector(pair, config, right);
+  if (of_collector != Outcome::kUnknownKey) return of_collector;
   bool good = false;
   if (equal(pair.key, "AdviceTable")) {
     right = "an absolute path of at most 255 characters";

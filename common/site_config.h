@@ -76,6 +76,15 @@ struct SiteConfig {
   std::uint32_t time_margin_percent = 50;
   std::uint32_t expiry_days = 90;
   std::uint32_t watch_interval_s = 60;
+  // The collector and its nodes.
+  char collector_host[256] = "";  // Collector=HOST[:PORT]; "": there is none
+  std::uint32_t collector_port = 6825;
+  char collector_address[64] = "::";  // that `serve` listens at
+  char trusted_users[256] = "root,slurm";
+  char munge_socket[108] = "";  // "": munged's usual place
+  char node_db[256] = "/var/spool/sphase/node.db";
+  std::uint32_t sample_days = 30;       // 0: samples are kept for ever
+  std::uint64_t database_most_mib = 0;  // 0: no cap
   // Acting.
   SubmitLimits limits;
   std::uint32_t rules = 0;

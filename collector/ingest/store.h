@@ -33,6 +33,9 @@ class Store {
   /// Cost: 3 µs per raw row, 40 µs per segment and 0.1 µs per row in it.
   Status put(const Shipment& shipment);
 
+  /// What was written since the last commit is not there: a transaction was rolled back.
+  void forget() { paths_.clear(); }
+
   /// How much of a run cluster.db holds.
   Result<RunSeen> seen(const RunName& name);
 

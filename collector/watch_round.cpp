@@ -1,0 +1,61 @@
+#include "collector/watch_round.h"
+
+#include "collector/cluster_db.h"
+#include "common/clock.h"
+
+namespace sphase {
+namespace {
+
+void fail(Round& round, const std::string& problem) {
+  round.problems.push_back(problem);
+  round.failed = true;
+}
+
+}  // namespace
+
+void Watcher::merge(Database& cluster, Round& round) {
+  MergeOutcome& merged = round.merged;
+  for (const auto& path : paths_) {
+    merge_path(cluster, path, merged, &known_[path], stopped_);
+  }
+  round.problems = merged.problems;
+  // One damaged file is no reason to wait with the others.
+  round.failed = merged.files + merged.unchanged == 0 && !merged.problems.empty();
+  if (records_ && !stopped_()) {
+    if (auto added = add_records(cluster, *records_, merged); !added) fail(round, added.error());
+  }
+  round.problems.insert(round.problems.end(), merged.warnings.begin(), merged.warnings.end());
+}
+
+void Watcher::learn_news(Database& cluster, const Site& site, Round& round) {
+  LearnOptions options;
+  options.table = site.config.advice_table;
+  options.all = older_than(options.table, site.path);
+  auto learned = learn(cluster, site.config, options, epoch_ns());
+  if (!learned) return fail(round, learned.error());
+  round.problems.insert(round.problems.end(), learned->problems.begin(), learned->problems.end());
+  round.learned = std::move(*learned);
+}
+
+Round Watcher::round(const Site& site, const std::string& db) {
+  Round round;
+  auto cluster = open_cluster(db);
+  if (!cluster) {
+    fail(round, cluster.error());
+    return round;
+  }
+  merge(*cluster, round);
+  if (!stopped_()) learn_news(*cluster, site, round);
+  return round;
+}
+
+void reload(const std::string& conf, Site& site, std::vector<std::string>& problems) {
+  auto fresh = load_site(conf);
+  if (fresh) {
+    site = std::move(*fresh);
+  } else {
+    problems.push_back(fresh.error());
+  }
+}
+
+}  // namespace sphase

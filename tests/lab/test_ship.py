@@ -1,0 +1,55 @@
+"""What the nodes record arrives at the collector, as it comes and all of it, whatever is killed."""
+
+import json
+import random
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from collector import Collector
+from telemetry import ON, TelemetryCase, U1, read_runs, wait_for
+
+
+class Ship(TelemetryCase):
+    lab_name = "ship"
+    lab_nodes = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.collector = Collector(cls.lab)
+        cls.collector.start()
+        cls.addClassCleanup(cls.collector.stop_all)
+
+    def test_a_phase_is_seen_within_five_seconds_while_its_job_runs(self):
+        script = "#!/bin/bash\nsphase begin early\nsleep 1\nsphase end\nsphase begin late\nsleep 12\n"
+        job = self.lab.sbatch(U1, [ON, "--job-name=live"], input=script)
+        self.lab.wait_job(job, {"RUNNING"})
+        begun = time.monotonic()
+
+        def early():
+            report = self.collector.report(job)
+            return report and [row for row in report["rows"] if row["name"] == "early"]
+
+        wait_for(early, 15, "the phase to be seen", 0.1)
+        took = time.monotonic() - begun
+        print(f"seen {took:.2f} s after the job began, {took - 1:.2f} s after the phase ended")
+        self.assertLess(took, 1 + 5)
+        self.assertEqual(self.lab.job(job)["JobState"], "RUNNING")
+        self.lab.run(["scancel", str(job)])
+
+    def test_every_row_of_the_nodes_is_there_once(self):
+        job = self.srun([self.program("workload"), "-s", "300", "-c", "300", "-m", "10"],
+                        ON, "-N2", "--ntasks-per-node=1")
+        self.collector.wait_ended(job.id, 2)
+        for node in self.lab.nodes:
+            for run in read_runs(self.lab.node_db(node), job.id):
+                for name, (table, _) in run.TABLES.items():
+                    mine = [row for row in self.collector.rows(table, job.id)
+                            if row["node"] == node]
+                    self.assertEqual(len(mine), len(getattr(run, name)), (node, table))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -55,6 +55,15 @@ Json job_of(const Timeline& timeline) {
           {"end_ns", timeline.end_ns}};
 }
 
+Json clocks_of(const Timeline& timeline) {
+  Json clocks = Json::array();
+  for (const auto& clock : timeline.clocks) {
+    clocks.push_back(
+        {{"node", clock.node}, {"offset_ns", clock.offset_ns}, {"band_ns", clock.band_ns}});
+  }
+  return clocks;
+}
+
 Json allocation_of(const Allocation& allocation) {
   Json nodes = Json::array();
   for (const auto& node : allocation.nodes) {
@@ -195,6 +204,7 @@ Json start_of(const Timeline& timeline, const ReportOptions& options) {
           {{"step", run.step}, {"node", run.node}, {"key", key}, {"value", value}});
     }
   }
+  start["clocks"] = clocks_of(timeline);
   start["missing"] = timeline.missing;
   return start;
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "collector/timeline/node_clocks.h"
 #include "collector/timeline/node_names.h"
 #include "common/vocabulary.h"
 
@@ -153,6 +155,20 @@ void tell_losses(const Timeline& timeline, Sentences& out) {
                   compress_nodes(dropping), dropped, markers + dropped, invalid, samples));
 }
 
+/// Corrected, and so not missing; but whoever compares with the node's own logs wants to know.
+void tell_clocks(const Timeline& timeline, Sentences& out) {
+  for (const auto& clock : timeline.clocks) {
+    if (shift_of(clock) == 0) continue;
+    const double offset_s = static_cast<double>(clock.offset_ns) / 1e9;
+    if (std::abs(offset_s) < 0.1) continue;  // no person sees that
+    out.push_back(
+        fmt::format("the clock of {} was {:.3f} s {} that of the collector: its times are "
+                    "corrected, to within {:.3g} ms",
+                    clock.node, std::abs(offset_s), offset_s > 0 ? "before" : "behind",
+                    static_cast<double>(clock.band_ns) / 1e6));
+  }
+}
+
 void tell_phases(const Timeline& timeline, Sentences& out) {
   constexpr std::size_t kNamed = 4;
   std::set<std::string> unclosed;
@@ -213,6 +229,7 @@ std::vector<std::string> find_missing(const Timeline& timeline) {
   tell_notices(timeline, out);
   tell_silent_nodes(timeline, out);
   tell_losses(timeline, out);
+  tell_clocks(timeline, out);
   tell_phases(timeline, out);
   tell_sources(timeline, out);
   return out;

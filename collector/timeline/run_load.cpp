@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "collector/timeline/node_clocks.h"
 #include "collector/timeline/node_names.h"
 #include "collector/timeline/run_rows.h"
 #include "collector/timeline/stored_rows.h"
@@ -23,8 +24,8 @@ constexpr std::int64_t kSilenceNs = 300 * kSecond;
 
 Result<std::map<std::string, std::int64_t>> merge_times(Database& db) {
   auto row = db.prepare(
-      "SELECT node, max(merged_ns) FROM source WHERE node IS NOT NULL AND problem IS NULL"
-      " GROUP BY node");
+      "SELECT node, max(at) FROM (SELECT node, merged_ns AS at FROM source WHERE node IS NOT NULL"
+      " AND problem IS NULL UNION ALL SELECT node, seen_ns FROM shipper) GROUP BY node");
   if (!row) return Error{row.error()};
   std::map<std::string, std::int64_t> times;
   while (row->step()) times.emplace(row->text(0), row->integer(1));
@@ -62,6 +63,14 @@ void settle(std::vector<Run>& runs, const std::map<std::string, std::int64_t>& m
     run.lost = run.lost || (over && merged_ns - kLostGraceNs > *over) ||
                merged_ns - kSilenceNs > run.end_ns;
   }
+}
+
+void set_clock(Run& run, const NodeClock& clock) {
+  run.clock_offset_ns = clock.offset_ns;
+  run.clock_band_ns = clock.band_ns;
+  run.clock_shift_ns = shift_of(clock);
+  run.begin_ns -= run.clock_shift_ns;
+  run.end_ns -= run.clock_shift_ns;
 }
 
 /// Statements kept over many runs.
@@ -224,12 +233,17 @@ Result<std::vector<Run>> load_runs(Database& db, const std::vector<std::int64_t>
                                    Maybe job_end_ns) {
   auto reader = RunReader::prepare(db);
   if (!reader) return Error{reader.error()};
+  auto clocks = NodeClocks::prepare(db);
+  if (!clocks) return Error{clocks.error()};
   auto merged = merge_times(db);
   if (!merged) return Error{merged.error()};
   std::vector<Run> runs;
   for (const auto id : run_ids) {
     auto run = reader->read(id);
     if (!run) return Error{run.error()};
+    auto clock = clocks->at(run->node, run->begin_ns);
+    if (!clock) return Error{clock.error()};
+    if (*clock) set_clock(*run, **clock);
     if (!run->ended) {
       auto lost = said_lost(db, *run);
       if (!lost) return Error{lost.error()};

@@ -63,7 +63,8 @@ struct PhaseColumns {
 /// Times come from the job itself: they cannot lie outside of its run.
 PhaseMark mark_of(const PhaseColumns& part, std::size_t row, const Run& run) {
   const std::int64_t first_ns = run.begin_ns - kSecond, last_ns = run.end_ns + kSecond;
-  const Maybe end_ns = part.end.maybe_integer(row);
+  Maybe end_ns = part.end.maybe_integer(row);
+  if (end_ns) *end_ns -= run.clock_shift_ns;
   PhaseMark mark;
   mark.shell = part.scope.text(row) == kScopeShell;
   mark.task = static_cast<int>(part.task.integer(row));
@@ -71,7 +72,7 @@ PhaseMark mark_of(const PhaseColumns& part, std::size_t row, const Run& run) {
   mark.number = part.number.integer(row);
   mark.depth = part.depth.integer(row);
   mark.count = part.count.integer(row);
-  mark.begin_ns = std::clamp(part.begin.integer(row), first_ns, last_ns);
+  mark.begin_ns = std::clamp(part.begin.integer(row) - run.clock_shift_ns, first_ns, last_ns);
   mark.end_ns = std::clamp(end_ns.value_or(run.end_ns), mark.begin_ns, last_ns);
   mark.wall_ns = plausible(part.wall.maybe_integer(row));
   mark.cpu_time_ns = plausible(part.cpu.maybe_integer(row));
@@ -108,6 +109,7 @@ CountsOf counts_of(const std::vector<Segment>& parts) {
 void put_samples(const std::vector<Segment>& parts, Run& run) {
   std::vector<Sample> samples;
   for (const Segment& part : parts) add_samples(part, samples, run.memory_high_bytes);
+  for (Sample& sample : samples) sample.time_ns -= run.clock_shift_ns;
   const auto earlier = [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; };
   if (!std::is_sorted(samples.begin(), samples.end(), earlier)) {
     std::stable_sort(samples.begin(), samples.end(), earlier);

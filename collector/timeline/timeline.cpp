@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "collector/timeline/missing.h"
@@ -123,6 +124,21 @@ Status load_leader_phases(Database& db, Timeline& timeline) {
   return Done{};
 }
 
+/// Of each node that of its first run. By node.
+std::vector<NodeClock> clocks_of(const std::vector<Run>& runs) {
+  std::map<std::string, const Run*> first;
+  for (const auto& run : runs) {
+    if (!run.clock_offset_ns || !run.clock_band_ns) continue;
+    const Run*& known = first[run.node];
+    if (known == nullptr || run.begin_ns < known->begin_ns) known = &run;
+  }
+  std::vector<NodeClock> clocks;
+  for (const auto& [node, run] : first) {
+    clocks.push_back({node, *run->clock_offset_ns, *run->clock_band_ns});
+  }
+  return clocks;
+}
+
 Result<Timeline> load_start(Database& db, const JobNumber& job, const JobStart& start,
                             const std::vector<RecordKey>& records, const std::vector<RunKey>& runs,
                             const std::string& step) {
@@ -146,6 +162,7 @@ Result<Timeline> load_start(Database& db, const JobNumber& job, const JobStart& 
   auto loaded = load_runs(db, ids, job_end_ns);
   if (!loaded) return Error{loaded.error()};
   timeline.runs = std::move(*loaded);
+  timeline.clocks = clocks_of(timeline.runs);
   set_times(timeline);
   if (auto notices = load_notices(db, job, start, runs, timeline); !notices) {
     return Error{notices.error()};

@@ -69,9 +69,11 @@ struct Run {
   std::int64_t run_id = 0;
   std::string step, node;
   std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;  // or the last sign of life
-  bool ended = false;       // it ended as it should; otherwise it still goes on, or is
-  bool lost = false;        // lost: the recorder went before the step
+  std::int64_t end_ns = 0;               // or the last sign of life
+  bool ended = false;                    // it ended as it should; otherwise it still goes on, or is
+  bool lost = false;                     // lost: the recorder went before the step
+  Maybe clock_offset_ns, clock_band_ns;  // of NodeClock, when it began
+  std::int64_t clock_shift_ns = 0;       // taken off the node's times
   Maybe node_index, step_nodes, step_tasks, node_tasks, job_cpus, step_cpus;
   Maybe job_memory_bytes, step_memory_bytes, tick_ns, period_ns;
   MaybeText cpu_source, cpu_reason, memory_source, memory_reason, io_source, io_reason;
@@ -91,6 +93,14 @@ struct Run {
   bool of_script() const { return step == "batch" || step == "interactive"; }
 };
 
+/// A node's clock minus the collector's when its first run began, and how far from the truth that
+/// may be. Where the offset is larger than the band, times of the node in the Timeline are
+/// corrected.
+struct NodeClock {
+  std::string node;
+  std::int64_t offset_ns = 0, band_ns = 0;
+};
+
 struct Notice {
   std::string step, node, code, text;
   std::int64_t time_ns = 0;
@@ -105,6 +115,7 @@ struct Timeline {
   std::vector<Allocation> allocations;
   std::vector<Run> runs;  // by step, then node
   std::vector<Notice> notices;
+  std::vector<NodeClock> clocks;  // of nodes that ship; by node
   /// Of a component of a heterogeneous job: phases marked in the script, which runs in the leader.
   std::vector<PhaseMark> leader_phases;
   std::vector<UsageRow> rows;        // the job, its phases, steps and their phases; summarised

@@ -2,10 +2,13 @@
 
 #include <set>
 
+#include "collector/timeline/node_clocks.h"
+
 namespace sphase {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+
 Status read_allocation_nodes(Database& db, const JobNumber& job, const RecordKey& key,
                              Allocation& allocation) {
   auto row = db.prepare(
@@ -156,6 +159,14 @@ Status load_facts_of_run(Database& db, std::int64_t run_id, JobFacts& facts) {
   return Done{};
 }
 
+/// What is taken off the times of a node.
+std::int64_t shift_at(const Timeline& timeline, const std::string& node) {
+  for (const auto& clock : timeline.clocks) {
+    if (clock.node == node) return shift_of(clock);
+  }
+  return 0;
+}
+
 Status load_notices(Database& db, const JobNumber& job, const JobStart& start,
                     const std::vector<RunKey>& runs, Timeline& timeline) {
   auto row = db.prepare(
@@ -167,7 +178,7 @@ Status load_notices(Database& db, const JobNumber& job, const JobStart& start,
   for (const auto i : start.runs) ours.insert(runs[i].run_id);
   constexpr std::int64_t kAround = 120 * kSecond;
   while (row->step()) {
-    const std::int64_t time_ns = row->integer(5);
+    const std::int64_t time_ns = row->integer(5) - shift_at(timeline, row->text(2));
     const Maybe run = row->maybe_integer(0);
     const bool in_time =
         (timeline.begin_ns == 0 || time_ns >= timeline.begin_ns - kAround) &&
@@ -184,7 +195,9 @@ Result<std::vector<std::string>> load_source_problems(Database& db, const Timeli
     for (const auto& node : allocation.nodes) nodes.insert(node.node);
   }
   for (const auto& run : timeline.runs) nodes.insert(run.node);
-  auto row = db.prepare("SELECT node, rows_deleted, damaged FROM source WHERE node IS NOT NULL");
+  auto row = db.prepare(
+      "SELECT node, rows_deleted, damaged FROM source WHERE node IS NOT NULL UNION ALL"
+      " SELECT node, rows_deleted, damaged FROM shipper");
   if (!row) return Error{row.error()};
   std::set<std::string> problems;  // one node may have been merged from several copies
   while (row->step()) {

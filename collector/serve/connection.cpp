@@ -204,7 +204,7 @@ void Connection::stored(const Stored& what) {
   if (state_ == State::kClosed) return;
   touch();
   if (!what.problem.empty()) return refuse(what.problem);
-  send(FrameType::kStored, body_of_number(what.number));
+  send(FrameType::kStored, stored_body(what.number));
   read_header();
 }
 

@@ -264,7 +264,7 @@ Status Shipper::ship(const Shipment& shipment) {
   if (auto sent = peer_.send(FrameType::kShip, *body, kAnswerMs); !sent) return sent;
   auto frame = await(FrameType::kStored);
   if (!frame) return Error{frame.error()};
-  if (parse_number(frame->body) != number_) return Error{"the collector stored something else"};
+  if (parse_stored(frame->body) != number_) return Error{"the collector stored something else"};
   alive_ns_ = monotonic_ns();
   return Done{};
 }

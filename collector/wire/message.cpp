@@ -282,13 +282,13 @@ Result<Shipment> parse_shipment(std::string_view body) {
   return shipment;
 }
 
-std::string body_of_number(std::uint64_t number) {
+std::string stored_body(std::uint64_t number) {
   std::string body;
   put_varint(body, number);
   return body;
 }
 
-std::optional<std::uint64_t> parse_number(std::string_view body) {
+std::optional<std::uint64_t> parse_stored(std::string_view body) {
   Bytes bytes(body);
   const std::uint64_t number = bytes.varint();
   return whole(bytes, number);

@@ -70,8 +70,8 @@ std::optional<ShipHead> parse_ship_head(std::string_view& body);  // takes it fr
 /// Errors: one sentence for what is cut, altered or too large. Cost: 0.1 µs per row.
 Result<Shipment> parse_shipment(std::string_view body);
 
-std::string body_of_number(std::uint64_t number);  // kStored
-std::optional<std::uint64_t> parse_number(std::string_view body);
+std::string stored_body(std::uint64_t number);  // kStored
+std::optional<std::uint64_t> parse_stored(std::string_view body);
 
 /// The advice table comes in parts of at most kAdvicePartBytes; the last one may be empty.
 struct AdvicePart {

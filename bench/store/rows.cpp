@@ -2,8 +2,8 @@
 //
 // Every mix of rows goes through the recorder's own RunStore, as if second by second, into a new
 // node.db; what is counted is the whole file after a checkpoint: rows, indexes, runs, free pages. A
-// merge then makes plain rows of it in a cluster.db, and those are copied into another new node.db:
-// the peer, the same rows unsealed. A row that did not come back makes the bench fail.
+// merge then brings it into a cluster.db, and from there all rows go one by one into another new
+// node.db: the peer, the same rows unsealed. A row that did not come back makes the bench fail.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -20,8 +20,9 @@
 #include "bench/store/program.h"
 #include "collector/cluster_db.h"
 #include "collector/ingest/merge.h"
+#include "collector/timeline/stored_rows.h"
 #include "common/clock.h"
-#include "common/segment.h"
+#include "common/segment_cell.h"
 #include "spank/recorder/store/run_store.h"
 
 namespace sphase {
@@ -33,12 +34,6 @@ template <typename T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error());
   return std::move(*result);
-}
-
-std::int64_t number(Database& db, const std::string& sql) {
-  auto query = must(db.prepare(sql));
-  if (!query.step()) throw std::runtime_error(sql);
-  return query.integer(0);
 }
 
 sphase_link_start link_start(const std::string& node_db, std::uint64_t job) {
@@ -140,15 +135,40 @@ double bytes_of(const std::string& path) {
   return static_cast<double>(std::filesystem::file_size(path));
 }
 
-/// All rows of a merged cluster.db as plain rows of a new node.db.
-void write_plain(const std::string& path, const std::string& cluster_path) {
+/// One run's rows, sealed or not, as plain rows of `to`. How many.
+std::int64_t copy_plain(Database& to, Database& cluster, const std::string& table,
+                        std::int64_t run_id) {
+  auto stored = must(StoredRows::prepare(cluster, table));
+  std::int64_t unreadable = 0;
+  const auto parts = must(stored.of_run(run_id, unreadable));
+  const auto rows = rows_that_count(parts, table);
+  if (rows.empty()) return 0;
+  std::string sql = "INSERT INTO " + table + " VALUES(?";
+  for (std::size_t i = 0; i < parts.front().columns.size(); ++i) sql += ",?";
+  auto insert = must(to.prepare(sql + ")"));
+  for (const auto& [part, row] : rows) {
+    insert.bind(1, run_id);
+    int at = 2;
+    for (const auto& column : parts[part].columns) bind_cell(insert, at++, column, row);
+    must(insert.run());
+  }
+  return static_cast<std::int64_t>(rows.size());
+}
+
+/// All rows of a merged cluster.db as plain rows of a new node.db. How many of `table`.
+std::int64_t write_plain(const std::string& path, const std::string& cluster_path,
+                         const std::string& table) {
   auto opened = must(open_node_db(path, std::int64_t{1} << 32));
   must(opened.db.exec("ATTACH '" + cluster_path + "' AS merged"));
-  for (const std::string table : {"run", "sample", "phase"}) {
-    std::string sql = "INSERT INTO main.";
-    sql.append(table).append(" SELECT * FROM merged.").append(table);
-    must(opened.db.exec(sql));
-  }
+  must(opened.db.exec("INSERT INTO main.run SELECT *, 0 FROM merged.run"));
+  must(opened.db.exec("DETACH merged"));
+  auto cluster = must(read_cluster(cluster_path));
+  auto run = must(cluster.prepare("SELECT run_id FROM run"));
+  auto transaction = must(Transaction::begin(opened.db));
+  std::int64_t rows = 0;
+  while (run.step()) rows += copy_plain(opened.db, cluster, table, run.integer(0));
+  must(transaction.commit());
+  return rows;
 }
 
 /// The compressed values alone, without SQLite. Rows per second.
@@ -199,12 +219,11 @@ Measured measure(const Mix& mix) {
     const auto merged = must(merge_file(cluster, {SourceFile::Kind::kNodeDb, node_db}, begun_ns));
     out.merge_rows_per_s = rows * 1e9 / static_cast<double>(monotonic_ns() - begun_ns);
     if (merged.rows != written.rows) throw std::runtime_error("rows were lost");
-    if (number(cluster, std::string("SELECT count(*) FROM ") + mix.table) != written.rows) {
-      throw std::runtime_error("rows came twice");
-    }
   }
   const std::string plain = folder.path + "/plain/node.db";
-  write_plain(plain, cluster_path);
+  if (write_plain(plain, cluster_path, mix.table) != written.rows) {
+    throw std::runtime_error("rows came twice");
+  }
   out.plain_bytes = bytes_of(plain) / rows;
   out.decode_rows_per_s = decode_rate(node_db);
   out.plain_read_rows_per_s = plain_read_rate(plain, mix.table);

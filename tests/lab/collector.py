@@ -11,29 +11,34 @@ from telemetry import build_dir
 class Collector:
     """`serve` and the shippers of a lab. Their logs are log/serve.log and log/ship-NODE.log."""
 
-    def __init__(self, lab, *, conf=(), options=()):
+    def __init__(self, lab, *, host="127.0.0.1", conf=(), options=(), serve_prefix=(),
+                 ship_prefix=()):
+        """`options`: of serve. The prefixes: words before the command lines."""
         self.lab = lab
+        self.serve_prefix, self.ship_prefix = serve_prefix, ship_prefix
         self.port = free_ports(1)[0]
         self.options = options
         self.database = lab.dir / "state-sphase" / "cluster.db"
         self._running = {}
-        self._conf = [f"Collector=127.0.0.1:{self.port}", "CollectorAddress=127.0.0.1",
+        self._conf = [f"Collector={host}:{self.port}", f"CollectorAddress={host}",
                       f"MungeSocket={lab.dir}/munge/socket", "TrustedUsers=root",
                       "WatchInterval=1", *conf]
         with lab.sphase_conf.open("a", encoding="utf-8") as file:
             file.write("\n".join(["", *self._conf, ""]))
 
-    def _start(self, name, *words):
+    def _start(self, name, *words, prefix=()):
         with self.lab.log(name).open("a", encoding="utf-8") as log:
             program = build_dir() / "collector" / "sphase-collector"
             self._running[name] = self.lab.popen_as(
-                None, [program, *words, "--conf", self.lab.sphase_conf], stdout=log, stderr=log)
+                None, [*prefix, program, *words, "--conf", self.lab.sphase_conf], stdout=log, stderr=log)
 
     def serve(self):
-        self._start("serve", "serve", "--db", self.database, *self.options)
+        self._start("serve", "serve", "--db", self.database, *self.options,
+                    prefix=self.serve_prefix)
 
     def ship(self, node):
-        self._start(f"ship-{node}", "node", "--node-db", self.lab.node_db(node))
+        self._start(f"ship-{node}", "node", "--node-db", self.lab.node_db(node),
+                    prefix=self.ship_prefix)
 
     def start(self):
         self.serve()
@@ -78,6 +83,11 @@ class Collector:
         """Rows of a job as `sphase export` tells them."""
         done = self.sphase("export", str(job_id), "--table", table)
         return [json.loads(line) for line in done.stdout.splitlines()] if done.rc == 0 else []
+
+    def count(self, table):
+        """How many rows there are of all jobs; 0 while there is no database."""
+        done = self.sphase("export", "--table", table)
+        return done.stdout.count("\n") if done.rc == 0 else 0
 
     def wait_ended(self, job_id, runs, limit_s=30):
         """Until so many runs of a job have come with their ends."""

@@ -23,6 +23,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -235,6 +236,12 @@ class Lab:
 
     def slurmctld_stop(self):
         self._daemons.stop("slurmctld")
+
+    def slurmctld_kill(self):
+        """SIGKILL, and starts it again."""
+        pid = self._daemons.known()["slurmctld"][0]
+        os.kill(pid, signal.SIGKILL)
+        self.slurmctld_restart()
 
     def slurmctld_restart(self, env=None):
         """`env`: variables beside the usual ones."""

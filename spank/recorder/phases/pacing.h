@@ -14,9 +14,9 @@ namespace sphase {
 
 class Pacing {
  public:
-  /// After a drain that took `took_ns` of its thread's CPU time (not of wall time: while the program
-  /// runs on the CPU we want, we cost it nothing) and found `records`.
-  /// Unit: ns to stay away from the ring before sleeping on the bell again; 0: sleep on the bell.
+  /// After a drain that took `took_ns` of its thread's CPU time (not of wall time: while the
+  /// program runs on the CPU we want, we cost it nothing) and found `records`. Unit: ns to stay
+  /// away from the ring before sleeping on the bell again; 0: sleep on the bell.
   std::int64_t pause_ns(std::int64_t now_ns, std::int64_t took_ns, std::uint32_t records) {
     refill(now_ns);
     if (records == 0) return 0;

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/flag_words.h"
+#include "collector/page/flag_words.h"
 #include "cli/format.h"
 #include "cli/report_print.h"
 

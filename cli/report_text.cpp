@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/flag_words.h"
+#include "collector/page/flag_words.h"
 #include "cli/format.h"
 #include "cli/report_print.h"
 #include "cli/table.h"

@@ -22,6 +22,14 @@ class NodeUsage {
  public:
   explicit NodeUsage(const Timeline& timeline);
 
+  /// What a node wasted between two edges of what is told apart in the report.
+  struct Piece {
+    std::int64_t begin_ns, end_ns;
+    std::optional<double> wasted;  // node-seconds; nullopt: not known
+  };
+  /// Of each node that was allocated, by time. Their waste sums up to that of the job.
+  const std::map<std::string, std::vector<Piece>>& pieces() const { return pieces_of_; }
+
   /// Every node allocated in the interval, with all steps on it. A step that lies inside is taken
   /// by its own first and last samples; one that crosses an edge is read at the edge. Waste is
   /// that of the shortest intervals that the report tells apart (job phases, steps, phases of
@@ -41,11 +49,6 @@ class NodeUsage {
   struct Incomplete {
     std::int64_t begin_ns, end_ns;
     std::vector<std::string> known;  // sorted
-  };
-
-  struct Piece {
-    std::int64_t begin_ns, end_ns;
-    std::optional<double> wasted;  // nullopt: not known
   };
 
   NodeUse use_node(const std::string& node, const std::vector<const Run*>& runs,

@@ -1,4 +1,4 @@
-#include "cli/flag_words.h"
+#include "collector/page/flag_words.h"
 
 #include <doctest/doctest.h>
 

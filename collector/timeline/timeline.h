@@ -106,13 +106,6 @@ struct Notice {
   std::int64_t time_ns = 0;
 };
 
-/// How a node's clock went. Times of a Timeline are already corrected by it.
-struct NodeClock {
-  std::string node;
-  std::int64_t offset_ns = 0;  // the node's clock minus the collector's
-  std::int64_t band_ns = 0;    // the offset is known to +/- this
-};
-
 /// One start of one job.
 struct Timeline {
   JobFacts job;
@@ -122,11 +115,7 @@ struct Timeline {
   std::vector<Allocation> allocations;
   std::vector<Run> runs;  // by step, then node
   std::vector<Notice> notices;
-<<<<<<< HEAD
   std::vector<NodeClock> clocks;  // of nodes that ship; by node
-=======
-  std::vector<NodeClock> clocks;  // of the nodes that it is known of
->>>>>>> 93977a1 (cli: report --html writes one self-contained page with lanes, charts and the phase table)
   /// Of a component of a heterogeneous job: phases marked in the script, which runs in the leader.
   std::vector<PhaseMark> leader_phases;
   std::vector<UsageRow> rows;        // the job, its phases, steps and their phases; summarised

@@ -138,11 +138,12 @@ function draw_head() {
   by_id('job-state').dataset.state = (start.job.state ?? '').split(' ')[0];
   by_id('job-facts').textContent = facts_of(start);
   by_id('tiles').replaceChildren(...tiles_of(start));
-  by_id('tiles').hidden = start.summary.length === 0;
+  by_id('tiles').hidden = start.summary.length === 0 || pending(start);
   const why = empty_text(start);
   by_id('empty').textContent = why;
   by_id('empty').hidden = !why;
   by_id('plots').hidden = start.nodes.length === 0 || pending(start);
+  by_id('charts').hidden = start.runs.length === 0;
   by_id('table').hidden = pending(start);
   missing.draw();
   const more = more_of(start);

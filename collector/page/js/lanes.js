@@ -309,7 +309,8 @@ class LanePainter {
     let free = layout.head - 20;
     for (const lane of lanes) {
       const {top, px} = lane_box(lane), chosen = view.node === lane.index;
-      const middle = Math.max(layout.head + Math.min(7, top + px - layout.head), top + Math.min(px / 2, tall_px({rows: 1}) / 2));
+      const middle = Math.max(layout.head + 7, top + Math.min(px / 2, tall_px({rows: 1}) / 2));
+      if (middle > top + px + 14) continue;  // scrolled out above
       if (view.focus === lane.index) {
         context.fillStyle = theme.colour('focus');
         context.fillRect(0, top, 3, Math.max(2, px));

@@ -25,7 +25,7 @@ function draw_plots() {
   lay_out();
   by_id('legend').replaceChildren(...legend_of(view.start));
   painter.draw();
-  charts.draw();
+  if (!by_id('charts').hidden) charts.draw();
   const digits = Math.max(1, (view.to - view.from) / 1000);
   by_id('window-text').textContent = view.whole() ? duration_text(view.start.length)
     : `${view.time_text(view.from, digits)} – ${view.time_text(view.to, digits)} (${duration_text(view.to - view.from)})`;

@@ -154,3 +154,30 @@ TEST_CASE("the command needs no library of Slurm, so that it starts fast") {
   CHECK(has(libraries.out, "libsqlite3"));
   CHECK_FALSE(has(libraries.out, "libslurm"));
 }
+
+TEST_CASE("a page is written beside its place and renamed there, with the mode of the umask") {
+  const TempFolder folder;
+  make_good(folder);
+  REQUIRE(run(folder, "$C merge good --db c.db --no-records").code == 0);
+  const auto wrote =
+      run(folder, "umask 027; $S report 123 --db c.db --html job.html; stat -c %a job.html");
+  CHECK(wrote.code == 0);
+  CHECK(wrote.out == "wrote job.html\n640\n");
+  CHECK(text_of(folder / "job.html").starts_with("<!doctype html>"));
+  CHECK(lines_in(run(folder, "ls -A | grep job").out) == 1);
+  const auto piped = run(folder, "$S report 123 --db c.db --html -");
+  CHECK(piped.code == 0);
+  CHECK(piped.out == text_of(folder / "job.html"));
+}
+
+TEST_CASE("a page that cannot be written is one line, and leaves what was there") {
+  const TempFolder folder;
+  make_good(folder);
+  REQUIRE(run(folder, "$C merge good --db c.db --no-records").code == 0);
+  const auto failed = run(folder, "$S report 123 --db c.db --html none/job.html");
+  CHECK(failed.code == 1);
+  CHECK(failed.err == "sphase: cannot write none/job.html: No such file or directory\n");
+  const auto both = run(folder, "$S report 123 --db c.db --html job.html --json");
+  CHECK(both.code == 2);
+  CHECK(lines_in(both.err) == 1);
+}

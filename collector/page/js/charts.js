@@ -74,7 +74,7 @@ class Chart {
     return {
       file: this.rows.length ? this.rows : [[0, null]],
       dateWindow: [view.from, view.to], valueRange: [0, most],
-      width, height: this.px(), rightGap: RIGHT,
+      rightGap: RIGHT,
       colors: [theme.colour(this.spec.colour)],
       gridLineColor: theme.colour('grid'), axisLineColor: theme.colour('axis'),
       axes: {
@@ -87,15 +87,20 @@ class Chart {
   draw() {
     this.plot.style.width = `${plot_width()}px`;
     this.plot.style.height = this.box.style.height = `${this.px()}px`;
+    const size = `${plot_width()} ${this.px()}`;
     if (!this.graph) this.make();
-    else this.graph.updateOptions(this.options());
+    else {
+      if (size !== this.size) this.graph.resize(plot_width(), this.px());
+      this.graph.updateOptions(this.options());
+    }
+    this.size = size;
     this.stale = false;
   }
 
   make() {
     const {file, ...options} = this.options();
     this.graph = new Dygraph(this.box, file, {
-      ...options,
+      ...options, width: plot_width(), height: this.px(),
       labels: ['time', 'used'],
       stepPlot: true, fillGraph: true, fillAlpha: 0.32, strokeWidth: 1.2, connectSeparatedPoints: false,
       highlightCircleSize: 0, axisTickSize: 3, axisLabelFontSize: 11,

@@ -113,21 +113,22 @@ function more_of(start) {
 
 function legend_of(start) {
   const key = (text, cls) => element('span', {cls: 'key'}, [element('span', {cls: `sample ${cls}`}), text]);
+  const states = [key('idle', 'is-idle')];
+  if (start.nodes.some(node => node.state === 'silent')) states.push(key('no telemetry', 'is-silent'));
+  if (start.lanes.some(lane => lane.gaps.length)) states.push(key('no samples, or recorder lost', 'is-gap'));
+  if (start.resizes.length) states.push(key('resized', 'is-resize'));
+  if (start.notices.length) states.push(element('span', {cls: 'key'}, ['▲ notice']));
   if (view.colour !== 'phases') {
     const scale = HEAT[theme.name()].map(colour => {
       const box = element('span', {cls: 'sample'});
       box.style.background = colour;
       return box;
     });
-    return [element('span', {cls: 'key'}, ['0 % ', ...scale, ' 100 % of what is allocated'])];
+    return [element('span', {cls: 'key scale'}, ['0 % ', ...scale, ' 100 % of what is allocated']), ...states];
   }
   const keys = start.paths.slice(0, 24).map((path, i) => element('span', {cls: 'key'}, [swatch(i), path]));
   if (start.paths.length > 24) keys.push(`and ${start.paths.length - 24} more`);
-  keys.push(key('step', 'is-step'), key('idle', 'is-idle'));
-  if (start.lanes.some(lane => lane.gaps.length)) keys.push(key('no samples, or recorder lost', 'is-gap'));
-  if (start.resizes.length) keys.push(key('resized', 'is-resize'));
-  if (start.notices.length) keys.push(element('span', {cls: 'key'}, ['▲ notice']));
-  return keys;
+  return [...keys, key('step', 'is-step'), ...states];
 }
 
 function draw_head() {

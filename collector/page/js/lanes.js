@@ -153,9 +153,9 @@ class LanePainter {
     for (const time of [item.begin, item.end]) {
       const at = this.x(time);
       const fade = this.context.createLinearGradient(at - band, 0, at + band, 0);
-      fade.addColorStop(0, 'transparent');
+      fade.addColorStop(0, `${theme.colour('fuzzy')}00`);
       fade.addColorStop(0.5, theme.colour('fuzzy'));
-      fade.addColorStop(1, 'transparent');
+      fade.addColorStop(1, `${theme.colour('fuzzy')}00`);
       this.context.fillStyle = fade;
       this.context.fillRect(at - band, top, 2 * band, px);
     }
@@ -196,7 +196,8 @@ class LanePainter {
     if (px >= 12) {
       const name = bar.path.slice(bar.path.lastIndexOf('/') + 1);
       const text = bar.count > 1 && !bar.number ? `${name} ×${bar.count}` : name;
-      this.bar_text(text, left, wide, top, px, text_on(phase_colour(index)), phase_colour(index));
+      this.bar_text(text, left, wide, top, px, text_on(phase_colour(index)),
+        index < PHASE_COLOURS.length ? '' : phase_colour(index));
     }
     context.globalAlpha = 1;
     if (picked || bar === view.bar) this.outline(left, top, wide, px);
@@ -309,8 +310,8 @@ class LanePainter {
     let free = layout.head - 20;
     for (const lane of lanes) {
       const {top, px} = lane_box(lane), chosen = view.node === lane.index;
-      const middle = Math.max(layout.head + 7, top + Math.min(px / 2, tall_px({rows: 1}) / 2));
-      if (middle > top + px + 14) continue;  // scrolled out above
+      const inside = top + Math.min(px / 2, tall_px({rows: 1}) / 2);
+      const middle = px >= 14 ? inside : Math.min(Math.max(layout.head + 7, inside), layout.height - 9);
       if (view.focus === lane.index) {
         context.fillStyle = theme.colour('focus');
         context.fillRect(0, top, 3, Math.max(2, px));
@@ -321,17 +322,19 @@ class LanePainter {
       context.fillStyle = theme.colour(lane.node.state === 'used' ? 'text' : 'soft');
       context.textAlign = 'right';
       context.fillText(this.fitted(lane.name, GUTTER - 16), GUTTER - 8, middle + 0.5);
-      if (px >= 38) this.second_line(lane, middle + 16);
+      this.more_lines(lane, middle + 16, top + px);
       context.textAlign = 'left';
     }
   }
 
-  second_line(lane, y) {
-    const text = lane.clock ? clock_offset_text(lane.clock)
-      : lane.node.cpus ? count_of(lane.node.cpus, 'CPU') : '';
+  // Below the name, as far as the lane is high enough.
+  more_lines(lane, y, bottom) {
+    const lines = lane.clock ? clock_texts(lane.clock) : lane.node.cpus ? [count_of(lane.node.cpus, 'CPU')] : [];
     this.context.font = SMALL;
     this.context.fillStyle = theme.colour('soft');
-    this.context.fillText(this.fitted(text, GUTTER - 12), GUTTER - 8, y);
+    lines.forEach((line, i) => {
+      if (y + i * 14 + 7 <= bottom) this.context.fillText(line, GUTTER - 8, y + i * 14);
+    });
   }
 
   // Cut in the middle: the ends of a node's name tell most.
@@ -416,9 +419,14 @@ function idle_times(lane) {
   return times.filter(([begin, end]) => end > begin);
 }
 
-function clock_offset_text(clock) {
+// What the node's clock was off by, and how sure that is.
+function clock_texts(clock) {
   const sign = clock.offset > 0 ? '+' : '';
   const offset = Math.abs(clock.offset) >= 1e6 ? `${(clock.offset / 1e6).toFixed(3)} s`
     : `${(clock.offset / 1e3).toFixed(1)} ms`;
-  return `clock ${sign}${offset}, ± ${duration_text(clock.band)}`;
+  return [`clock ${sign}${offset}`, `± ${number_text(clock.band / 1e3)} ms`];
+}
+
+function clock_offset_text(clock) {
+  return clock_texts(clock).join(', ');
 }

@@ -1,12 +1,13 @@
 // Where things are in the lanes: heights, rows, and what lies under the pointer.
 
-const AXIS_PX = 22;    // the time axis above the lanes
-const EVENTS_PX = 20;  // resizes and notices
+const AXIS_PX = 22;     // the time axis above the lanes
+const EVENTS_PX = 20;   // resizes and notices
 const ROW_PX = 18;
-const PAD_PX = 4;      // above and below the rows of a tall lane
+const PAD_PX = 4;       // above and below the rows of a tall lane
 const THIN_PX = 16;
-const MOST_PX = 620;   // more lanes than this are scrolled
-const SPLIT_PX = 3;    // rows narrower than this lie upon each other
+const SCREEN_PX = 620;  // more lanes than this are scrolled
+const PAPER_PX = 340;   // nothing can be scrolled there
+const SPLIT_PX = 3;     // rows narrower than this lie upon each other
 
 const layout = {mode: 'full', tops: [], total: 0, head: AXIS_PX, height: 0, hits: []};
 
@@ -18,18 +19,24 @@ function tall_px(lane) {
   return Math.max(1, lane.rows) * ROW_PX + 2 * PAD_PX;
 }
 
+function most_px() {
+  return theme.printing ? PAPER_PX : SCREEN_PX;
+}
+
 function choose_mode(lanes) {
-  if (view.density !== 'auto') return view.density;
-  if (view.colour === 'phases' && lanes.reduce((sum, lane) => sum + tall_px(lane), 0) <= MOST_PX) {
-    return 'full';
-  }
-  return lanes.length * THIN_PX <= MOST_PX ? 'thin' : 'fit';
+  const tall = lanes.reduce((sum, lane) => sum + tall_px(lane), 0) <= most_px();
+  const thin = lanes.length * THIN_PX <= most_px();
+  const fits = {full: tall, thin, fit: true};
+  if (view.density !== 'auto' && (!theme.printing || fits[view.density])) return view.density;
+  if (view.colour === 'phases' && tall) return 'full';
+  return thin ? 'thin' : 'fit';
 }
 
 function lane_px(lane, mode, count) {
   if (mode === 'full') return tall_px(lane);
   if (mode === 'thin') return THIN_PX;
-  return Math.max(1, Math.min(THIN_PX, Math.floor(MOST_PX / count)));
+  const share = Math.min(THIN_PX, most_px() / count);
+  return theme.printing ? share : Math.max(1, Math.floor(share));
 }
 
 function lay_out() {
@@ -43,7 +50,7 @@ function lay_out() {
     layout.tops.push(layout.tops[layout.tops.length - 1] + lane_px(lane, layout.mode, lanes.length));
   }
   layout.total = layout.tops[lanes.length];
-  layout.height = layout.head + Math.min(layout.total, MOST_PX) + 2;
+  layout.height = layout.head + Math.min(layout.total, most_px()) + 2;
   by_id('lanes-scroll').style.height = `${layout.height}px`;
   by_id('lanes-spacer').style.height = `${Math.max(0, layout.head + layout.total + 2 - layout.height)}px`;
 }

@@ -127,6 +127,7 @@ function listen() {
 // On paper it is light, and as wide as the paper.
 function print_as(printing) {
   theme.printing = printing;
+  document.documentElement.toggleAttribute('data-printing', printing);
   theme.apply();
   draw_plots();
   table.draw();

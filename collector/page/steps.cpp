@@ -177,7 +177,7 @@ Steps memory_of(const Run& run) {
     last = &sample;
   }
   const bool known = std::any_of(out.begin(), out.end(), [](const Point& p) { return p.value; });
-  if (!known) return {};
+  if (last == nullptr || !known) return {};
   // What the last sample said holds until then, and no longer.
   out.push_back({std::max(run.end_ns, last->time_ns + 1), std::nullopt});
   return out;
@@ -221,7 +221,8 @@ Steps thin(const Steps& steps, std::size_t most) {
   if (steps.size() <= most) return steps;
   const std::int64_t begin_ns = steps.front().time_ns;
   const auto length = static_cast<double>(steps.back().time_ns - begin_ns) + 1;
-  const auto parts = static_cast<double>(most / kThinBucket);
+  const std::size_t part_count = most / kThinBucket;
+  const auto parts = static_cast<double>(part_count);
   Steps out;
   Drawn drawn;
   double part = 0;

@@ -6,8 +6,14 @@ const CHART_PX = 132;
 const CHARTS = [
   {id: 'cpus', title: 'CPUs busy', held: 'cpus', colour: 'cpu', text: number_text},
   {id: 'memory', title: 'Memory', held: 'memory', colour: 'mem', text: bytes_text, binary: true},
-  {id: 'wasted', title: 'Nodes wasted', held: 'nodes', colour: 'waste', text: number_text,
-    note: 'its area is the wasted node-seconds'},
+  {
+    id: 'wasted',
+    title: 'Nodes wasted',
+    held: 'nodes',
+    colour: 'waste',
+    text: number_text,
+    note: 'its area is the wasted node-seconds'
+  },
 ];
 
 // The legend of dygraphs writes styles into HTML, which the page's policy forbids.
@@ -20,8 +26,9 @@ class Chart {
     this.note = element('span', {cls: 'hint'});
     this.box = element('div', {cls: 'dygraph'});
     this.empty = element('p', {cls: 'nothing'});
-    this.plot = element('div', {cls: 'plot', attributes: {role: 'img'}},
-      [this.box, this.empty, element('div', {cls: 'cross'}), element('div', {cls: 'band'})]);
+    this.plot = element(
+        'div', {cls: 'plot', attributes: {role: 'img'}},
+        [this.box, this.empty, element('div', {cls: 'cross'}), element('div', {cls: 'band'})]);
     this.head = element('div', {cls: 'chart-head'}, [this.title, this.note]);
     this.section = element('div', {cls: 'chart'}, [this.head, this.plot]);
     parent.append(this.section);
@@ -35,10 +42,14 @@ class Chart {
     this.held = this.spec.held ? view.start.allocated(view.node, this.spec.held) : {t: [], v: []};
     this.rows = rows_of(this.used);
     const known = this.used.v.some(value => value !== null);
-    this.empty.textContent = known ? '' : this.spec.nothing ?? `${this.spec.title}: not recorded here`;
+    this.empty.textContent =
+        known ? '' : this.spec.nothing ?? `${this.spec.title}: not recorded here`;
     this.empty.hidden = known;
-    const of = view.node < 0 ? (view.start.nodes.length > 1 ? 'sum over all nodes' : '') : view.start.nodes[view.node].node;
-    this.note.textContent = [of, this.spec.held && known ? 'dashed: allocated' : '', this.spec.note].filter(Boolean).join(' · ');
+    const of = view.node < 0 ? (view.start.nodes.length > 1 ? 'sum over all nodes' : '') :
+                               view.start.nodes[view.node].node;
+    this.note.textContent = [
+      of, this.spec.held && known ? 'dashed: allocated' : '', this.spec.note
+    ].filter(Boolean).join(' · ');
     this.plot.setAttribute('aria-label', this.summary());
     this.stale = true;
   }
@@ -54,13 +65,14 @@ class Chart {
 
   summary() {
     const most = most_in(this.used, 0, view.start.length);
-    return most === null ? `${this.spec.title}: nothing known`
-      : `${this.spec.title}: at most ${this.spec.text(most)}`;
+    return most === null ? `${this.spec.title}: nothing known` :
+                           `${this.spec.title}: at most ${this.spec.text(most)}`;
   }
 
   range() {
-    const most = Math.max(most_in(this.used, view.from, view.to) ?? 0,
-      most_in(this.held, view.from, view.to) ?? 0);
+    const used = most_in(this.used, view.from, view.to) ?? 0;
+    const held = most_in(this.held, view.from, view.to) ?? 0;
+    const most = view.scale === 'used' && used > 0 ? used : Math.max(used, held);
     return [0, most > 0 ? most * 1.08 : 1];
   }
 
@@ -73,12 +85,18 @@ class Chart {
     const width = plot_width();
     return {
       file: this.rows.length ? this.rows : [[0, null]],
-      dateWindow: [view.from, view.to], valueRange: [0, most],
+      dateWindow: [view.from, view.to],
+      valueRange: [0, most],
       rightGap: RIGHT,
       colors: [theme.colour(this.spec.colour)],
-      gridLineColor: theme.colour('grid'), axisLineColor: theme.colour('axis'),
+      gridLineColor: theme.colour('grid'),
+      axisLineColor: theme.colour('axis'),
       axes: {
-        x: {ticker: () => view.ticks(width - GUTTER - RIGHT), drawGrid: true, drawAxis: this.is_last()},
+        x: {
+          ticker: () => view.ticks(width - GUTTER - RIGHT),
+          drawGrid: true,
+          drawAxis: this.is_last()
+        },
         y: {ticker: () => this.ticks(most), axisLabelWidth: GUTTER - 6},
       },
     };
@@ -88,7 +106,8 @@ class Chart {
     this.plot.style.width = `${plot_width()}px`;
     this.plot.style.height = this.box.style.height = `${this.px()}px`;
     const size = `${plot_width()} ${this.px()}`;
-    if (!this.graph) this.make();
+    if (!this.graph)
+      this.make();
     else {
       if (size !== this.size) this.graph.resize(plot_width(), this.px());
       this.graph.updateOptions(this.options());
@@ -100,11 +119,20 @@ class Chart {
   make() {
     const {file, ...options} = this.options();
     this.graph = new Dygraph(this.box, file, {
-      ...options, width: plot_width(), height: this.px(),
+      ...options,
+      width: plot_width(),
+      height: this.px(),
       labels: ['time', 'used'],
-      stepPlot: true, fillGraph: true, fillAlpha: 0.32, strokeWidth: 1.2, connectSeparatedPoints: false,
-      highlightCircleSize: 0, axisTickSize: 3, axisLabelFontSize: 11,
-      interactionModel: {}, animatedZooms: false,
+      stepPlot: true,
+      fillGraph: true,
+      fillAlpha: 0.32,
+      strokeWidth: 1.2,
+      connectSeparatedPoints: false,
+      highlightCircleSize: 0,
+      axisTickSize: 3,
+      axisLabelFontSize: 11,
+      interactionModel: {},
+      animatedZooms: false,
       underlayCallback: (context, area, graph) => this.under(context, area, graph),
     });
   }
@@ -142,8 +170,10 @@ class Chart {
     t.forEach((time, i) => {
       if (v[i] === null) return;
       const y = graph.toDomYCoord(v[i]), end = t[i + 1] ?? view.start.length;
-      if (i === 0 || v[i - 1] === null) context.moveTo(graph.toDomXCoord(time), y);
-      else context.lineTo(graph.toDomXCoord(time), y);
+      if (i === 0 || v[i - 1] === null)
+        context.moveTo(graph.toDomXCoord(time), y);
+      else
+        context.lineTo(graph.toDomXCoord(time), y);
       context.lineTo(graph.toDomXCoord(end), y);
     });
     context.setLineDash([6, 4]);

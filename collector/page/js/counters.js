@@ -15,12 +15,14 @@ function counters_known() {
   if (has('PAPI_TOT_INS') && has('PAPI_TOT_CYC')) {
     known.push(['ipc', 'Instructions per cycle', 'PAPI_TOT_INS', 'PAPI_TOT_CYC', 1]);
   }
-  if (has('PAPI_TOT_INS')) known.push(['ins', 'Instructions per second', 'PAPI_TOT_INS', null, 1e6]);
+  if (has('PAPI_TOT_INS'))
+    known.push(['ins', 'Instructions per second', 'PAPI_TOT_INS', null, 1e6]);
   if (misses && has('PAPI_TOT_INS')) {
     known.push(['misses', 'Cache misses per 1000 instructions', misses, 'PAPI_TOT_INS', 1e3]);
   }
   if (flops) known.push(['flops', 'Floating-point operations per second', flops, null, 1e6]);
-  for (const event of view.start.events) known.push([`event ${event}`, `${event} per second`, event, null, 1e6]);
+  for (const event of view.start.events)
+    known.push([`event ${event}`, `${event} per second`, event, null, 1e6]);
   return known;
 }
 
@@ -30,8 +32,10 @@ function innermost(bars) {
   edges.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const open = new Set(), parts = [];
   edges.forEach(([time, begins, bar], i) => {
-    if (begins) open.add(bar);
-    else open.delete(bar);
+    if (begins)
+      open.add(bar);
+    else
+      open.delete(bar);
     const next = edges[i + 1]?.[0];
     if (next === undefined || next <= time || open.size === 0) return;
     const deepest = [...open].reduce((a, b) => b.row > a.row ? b : a);
@@ -55,10 +59,14 @@ function counter_steps(above, below, factor) {
     }
   }
   const sum = sum_spans(tops);
-  if (below === null) return {t: sum.t, v: sum.v.map(value => value === null ? null : value * factor)};
+  if (below === null)
+    return {t: sum.t, v: sum.v.map(value => value === null ? null : value * factor)};
   const under = sum_spans(bottoms);
-  return {t: sum.t, v: sum.v.map((value, i) => (
-    value === null || !(under.v[i] > 0) ? null : value / under.v[i] * factor))};
+  return {
+    t: sum.t,
+    v: sum.v.map(
+        (value, i) => (value === null || !(under.v[i] > 0) ? null : value / under.v[i] * factor))
+  };
 }
 
 function by_run(start) {
@@ -76,7 +84,10 @@ function counter_spec(id) {
   if (!found) return null;
   const [, title, above, below, factor] = found;
   return {
-    id, title, counter: true, colour: 'counter',
+    id,
+    title,
+    counter: true,
+    colour: 'counter',
     text: below === null ? count_text : number_text,
     note: 'mean of the innermost phase that counted',
     nothing: 'nothing was counted here',
@@ -91,8 +102,10 @@ function count_lines(bar) {
   const lines = [];
   const instructions = count('PAPI_TOT_INS'), cycles = count('PAPI_TOT_CYC');
   if (instructions !== null) lines.push(`instructions: ${count_text(instructions)}`);
-  if (instructions !== null && cycles > 0) lines.push(`instructions per cycle: ${number_text(instructions / cycles)}`);
+  if (instructions !== null && cycles > 0)
+    lines.push(`instructions per cycle: ${number_text(instructions / cycles)}`);
   const misses = count(event_of(MISSES));
-  if (misses !== null && instructions > 0) lines.push(`cache misses per 1000 instructions: ${number_text(misses / instructions * 1e3)}`);
+  if (misses !== null && instructions > 0)
+    lines.push(`cache misses per 1000 instructions: ${number_text(misses / instructions * 1e3)}`);
   return lines;
 }

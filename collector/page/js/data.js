@@ -3,7 +3,7 @@
 // Control characters and those that reorder or hide text, as \xNN: what came out of a job is shown,
 // and steers nothing.
 const HARMFUL =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 function harmless(text) {
   return text.replace(HARMFUL, c => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
@@ -24,8 +24,10 @@ function index_at(steps, time) {
   let low = 0, high = steps.t.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (steps.t[middle] <= time) low = middle + 1;
-    else high = middle;
+    if (steps.t[middle] <= time)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low - 1;
 }
@@ -44,8 +46,8 @@ function most_in(steps, from, to) {
   return most;
 }
 
-// Rows [time, value] for a chart. Before a value becomes unknown it is told once more, so that areas
-// reach as far as lines do.
+// Rows [time, value] for a chart. Before a value becomes unknown it is told once more, so that
+// areas reach as far as lines do.
 function rows_of({t, v}) {
   const rows = [];
   t.forEach((time, i) => {
@@ -78,10 +80,14 @@ function sum_spans(spans) {
   return steps;
 }
 
-const RUN_FIELDS = ['node', 'step', 'begin', 'end', 'first_row', 'rows', 'state', 'tasks',
-  'markers', 'markers_dropped', 'samples_dropped'];
-const BAR_FIELDS = ['run', 'row', 'path', 'shell', 'number', 'begin', 'length', 'count', 'tasks',
-  'flags', 'cpu_us', 'memory_bytes', 'counts'];
+const RUN_FIELDS = [
+  'node', 'step', 'begin', 'end', 'first_row', 'rows', 'state', 'tasks', 'markers',
+  'markers_dropped', 'samples_dropped'
+];
+const BAR_FIELDS = [
+  'run', 'row', 'path', 'shell', 'number', 'begin', 'length', 'count', 'tasks', 'flags', 'cpu_us',
+  'memory_bytes', 'counts'
+];
 
 function named(fields, values) {
   return Object.fromEntries(fields.map((field, i) => [field, values[i]]));
@@ -95,8 +101,17 @@ class Start {
     this.length = Math.max(1, json.length_us);
     this.nodes = json.nodes;
     this.events = json.lanes.events;
-    this.lanes = json.nodes.map((node, index) => (
-      {index, name: node.node, node, runs: [], bars: [], spans: [], gaps: [], notices: [], rows: 1}));
+    this.lanes = json.nodes.map((node, index) => ({
+                                  index,
+                                  name: node.node,
+                                  node,
+                                  runs: [],
+                                  bars: [],
+                                  spans: [],
+                                  gaps: [],
+                                  notices: [],
+                                  rows: 1
+                                }));
     this.job_lane = {index: -1, name: 'job script', runs: [], bars: [], gaps: [], rows: 0};
     this.read_lanes();
     this.read_notes();
@@ -139,13 +154,17 @@ class Start {
   }
 
   read_notes() {
-    this.notices = this.json.notices.map(([time, node, step, code, text]) => (
-      {time, node, step: this.text(step), code: this.text(code), text: this.text(text)}));
+    this.notices = this.json.notices.map(
+        ([time, node, step, code, text]) =>
+            ({time, node, step: this.text(step), code: this.text(code), text: this.text(text)}));
     for (const notice of this.notices) this.lanes[notice.node].notices.push(notice);
     for (const [node, offset, band] of this.json.clocks) this.lanes[node].clock = {offset, band};
     // Where one allocation ends and another begins.
-    this.resizes = this.json.allocations.slice(1).map((after, i) => (
-      {time: after.begin_us, from: this.json.allocations[i].node_count, to: after.node_count}));
+    this.resizes = this.json.allocations.slice(1).map((after, i) => ({
+                                                        time: after.begin_us,
+                                                        from: this.json.allocations[i].node_count,
+                                                        to: after.node_count
+                                                      }));
   }
 
   read_table() {
@@ -175,8 +194,9 @@ class Start {
     const key = `allocated ${which} ${node}`;
     if (!this.cache.has(key)) {
       const lanes = node < 0 ? this.lanes : [this.lanes[node]];
-      const spans = lanes.flatMap(lane => lane.spans.map(
-        span => [span.begin, span.end, which === 'nodes' ? 1 : span[which]]));
+      const spans = lanes.flatMap(
+          lane =>
+              lane.spans.map(span => [span.begin, span.end, which === 'nodes' ? 1 : span[which]]));
       this.cache.set(key, sum_spans(spans));
     }
     return this.cache.get(key);

@@ -99,9 +99,27 @@ function count_of(count, what) {
 }
 
 const TIME_STEPS = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5,
+  1,
+  2,
+  5,
+  10,
+  20,
+  50,
+  100,
+  200,
+  500,
+  1e3,
+  2e3,
+  5e3,
+  1e4,
+  2e4,
+  5e4,
+  1e5,
+  2e5,
+  5e5,
   ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
-      172800, 604800, 1209600, 2592000].map(s => s * 1e6),
+      172800, 604800, 1209600, 2592000]
+      .map(s => s * 1e6),
 ];
 
 // Distance of the marks of a time axis, so that labels have room.
@@ -114,8 +132,9 @@ function time_step(from, to, pixels) {
 function value_ticks(most, wanted, binary) {
   if (!(most > 0)) return [0];
   let unit = 1;
-  if (binary) while (most / unit >= 1024) unit *= 1024;
-  const raw = most / unit / wanted;
+  if (binary)
+    while (most / unit >= 1024) unit *= 1024;
+  const raw = most / unit / wanted * 0.85;  // rather one more than half of them
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = unit * power * ([1, 2, 5, 10].find(n => n * power >= raw) ?? 10);
   const ticks = [];

@@ -12,6 +12,7 @@ const KEYS = [
   ['c', 'colour: phases, CPUs busy, memory used'],
   ['l', 'lanes: tall, thin, all at once'],
   ['k', 'time since the start, or time of day'],
+  ['y', 'charts as high as what is allocated, or as what is used'],
   ['t', 'dark or light'],
   ['Esc', 'mark nothing; then the whole job'],
   ['?', 'this list'],
@@ -36,8 +37,9 @@ function move_focus(by) {
 
 // To the phase that begins before or after the one that the keyboard is at.
 function move_bar(by) {
-  const lane = view.focus < 0 ? view.start.job_lane.bars.length ? view.start.job_lane : view.start.lanes[0]
-    : view.start.lanes[view.focus];
+  const lane = view.focus < 0 ?
+      view.start.job_lane.bars.length ? view.start.job_lane : view.start.lanes[0] :
+      view.start.lanes[view.focus];
   if (!lane || lane.bars.length === 0) return speak('no phase here');
   const bars = [...lane.bars].sort((a, b) => a.begin - b.begin || a.row - b.row);
   const now = bars.indexOf(view.bar);
@@ -52,9 +54,12 @@ function move_bar(by) {
 }
 
 function escape() {
-  if (view.picked || view.bar) view.set({picked: null, bar: null});
-  else if (!view.whole()) view.reset();
-  else view.set({focus: -1, node: -1});
+  if (view.picked || view.bar)
+    view.set({picked: null, bar: null});
+  else if (!view.whole())
+    view.reset();
+  else
+    view.set({focus: -1, node: -1});
   hide_tip();
 }
 
@@ -84,6 +89,7 @@ const ACTIONS = {
   'c': () => cycle('colour-select'),
   'l': () => cycle('density-select'),
   'k': () => cycle('clock-select'),
+  'y': () => cycle('scale-select'),
   't': () => toggle_theme(),
   'Escape': escape,
   '?': () => by_id('help').showModal(),
@@ -91,7 +97,8 @@ const ACTIONS = {
 
 // Arrows, paging and Enter belong to the lanes where these have the focus; letters work anywhere
 // but where something is typed or chosen.
-const OF_LANES = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home', 'Enter']);
+const OF_LANES = new Set(
+    ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home', 'Enter']);
 
 function on_key(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || !view.start || by_id('help').open) return;
@@ -103,8 +110,10 @@ function on_key(event) {
 }
 
 function make_help() {
-  by_id('help-keys').replaceChildren(...KEYS.flatMap(([key, meaning]) => (
-    [element('dt', {}, [element('kbd', {text: key})]), element('dd', {text: meaning})])));
+  by_id('help-keys')
+      .replaceChildren(...KEYS.flatMap(
+          ([key, meaning]) => (
+              [element('dt', {}, [element('kbd', {text: key})]), element('dd', {text: meaning})])));
   by_id('help-button').addEventListener('click', () => by_id('help').showModal());
   document.addEventListener('keydown', on_key);
 }

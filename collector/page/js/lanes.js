@@ -1,8 +1,5 @@
 // Draws the lanes: what was allocated, what ran there, its phases, and what is missing.
 
-const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
-const SMALL = '11px system-ui, "DejaVu Sans", sans-serif';
-
 // True if a bar belongs to a row of the phase table.
 function belongs(bar, row) {
   if (row.kind === 'job phase') return bar.run.node < 0 && bar.path === row.path && fits(bar, row);
@@ -15,12 +12,7 @@ function fits(bar, row) {
   return bar.begin <= row.end_us && bar.end >= row.begin_us;
 }
 
-class LanePainter {
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.context = canvas.getContext('2d');
-  }
-
+class LanePainter extends LaneCanvas {
   draw() {
     const ratio = Math.max(1, window.devicePixelRatio || 1);
     this.width = plot_width();
@@ -37,31 +29,6 @@ class LanePainter {
     if (layout.job) this.job();
     this.axis();
     this.events();
-  }
-
-  clipped(top, bottom, paint) {
-    const context = this.context;
-    context.save();
-    context.beginPath();
-    context.rect(0, top, this.width, bottom - top);
-    context.clip();
-    paint();
-    context.restore();
-  }
-
-  // Only right of the names.
-  in_plot(paint) {
-    const context = this.context;
-    context.save();
-    context.beginPath();
-    context.rect(GUTTER, 0, this.width - GUTTER - RIGHT, layout.height);
-    context.clip();
-    paint();
-    context.restore();
-  }
-
-  x(time) {
-    return x_of(time, this.width);
   }
 
   nodes() {
@@ -105,24 +72,13 @@ class LanePainter {
     for (const [begin, end] of lane.idle ??= idle_times(lane)) {
       const left = Math.max(GUTTER, this.x(begin)), right = Math.min(this.width, this.x(end));
       if (right - left < 0.5) continue;
-      context.fillStyle = pattern(context, theme.colour('held'), theme.colour('idle'),
-        silent ? 'dots' : 'stripes');
+      context.fillStyle =
+          pattern(context, theme.colour('held'), theme.colour('idle'), silent ? 'dots' : 'stripes');
       context.fillRect(left, box.top, right - left, box.px);
       const words = silent ? 'no telemetry' : 'idle';
-      if (box.px >= 14 && right - left > 76) this.note(words, (left + right) / 2, box.top + box.px / 2);
+      if (box.px >= 14 && right - left > 76)
+        this.note(words, (left + right) / 2, box.top + box.px / 2);
     }
-  }
-
-  note(words, x, y) {
-    const context = this.context;
-    context.font = SMALL;
-    const room = context.measureText(words).width + 10;
-    context.fillStyle = theme.colour('card');
-    context.fillRect(x - room / 2, y - 7, room, 14);
-    context.fillStyle = theme.colour('soft');
-    context.textAlign = 'center';
-    context.fillText(words, x, y + 0.5);
-    context.textAlign = 'left';
   }
 
   runs(lane, box) {
@@ -137,9 +93,10 @@ class LanePainter {
       context.fillRect(left, top, wide, px);
       if (picked) this.outline(left, top, wide, px);
       context.globalAlpha = 1;
-      if (px >= 12) {
-        this.bar_text(/^\d+$/.test(run.step) ? `step ${run.step}` : run.step, left, wide, top, px,
-          theme.colour('text'));
+      if (px >= 12 && box.row_px >= SPLIT_PX) {
+        this.bar_text(
+            /^\d+$/.test(run.step) ? `step ${run.step}` : run.step, left, wide, top, px,
+            theme.colour('text'));
       }
       this.edges(run, lane, top, px);
       if (run.state === 'lost') this.broken(this.x(run.end), top, px);
@@ -161,15 +118,6 @@ class LanePainter {
     }
   }
 
-  broken(x, top, px) {
-    const context = this.context;
-    context.strokeStyle = theme.colour('bad');
-    context.lineWidth = 2;
-    context.beginPath();
-    for (let i = 0; i <= 4; i++) context.lineTo(x + (i % 2 ? 3 : -3), top + px * i / 4);
-    context.stroke();
-  }
-
   bars(lane, box) {
     const {start, picked} = view;
     const last = [];  // right edge of what was drawn in a row: nothing is drawn twice in a pixel
@@ -180,7 +128,9 @@ class LanePainter {
       const fits_row = picked && belongs(bar, picked);
       if (right <= (last[row] ?? -1) && !fits_row) continue;
       last[row] = Math.max(last[row] ?? -1, Math.ceil(right));
-      this.bar(bar, row_box(box, row), left, right - left, start.path_index.get(bar.path) ?? 0, fits_row);
+      this.bar(
+          bar, row_box(box, row), left, right - left, start.path_index.get(bar.path) ?? 0,
+          fits_row);
     }
   }
 
@@ -196,39 +146,13 @@ class LanePainter {
     if (px >= 12) {
       const name = bar.path.slice(bar.path.lastIndexOf('/') + 1);
       const text = bar.count > 1 && !bar.number ? `${name} ×${bar.count}` : name;
-      this.bar_text(text, left, wide, top, px, text_on(phase_colour(index)),
-        index < PHASE_COLOURS.length ? '' : phase_colour(index));
+      this.bar_text(
+          text, left, wide, top, px, text_on(phase_colour(index)),
+          index < PHASE_COLOURS.length ? '' : phase_colour(index));
     }
     context.globalAlpha = 1;
     if (picked || bar === view.bar) this.outline(left, top, wide, px);
     this.edges(bar, bar.lane, top, px);
-  }
-
-  outline(left, top, wide, px) {
-    const context = this.context;
-    context.strokeStyle = theme.colour('text');
-    context.lineWidth = 2;
-    if (wide > 3 && px > 3) context.strokeRect(left + 1, top + 1, wide - 2, px - 2);
-  }
-
-  // Text inside of a bar, as far as it can be seen; on plain ground where the bar has a pattern.
-  bar_text(text, left, wide, top, px, colour, ground) {
-    const from = Math.max(left, GUTTER) + 5, room = Math.min(left + wide, this.width) - from - 3;
-    if (room < 18) return;
-    const context = this.context;
-    context.font = FONT;
-    let shown = text;
-    if (context.measureText(text).width > room) {
-      const part = Math.floor(text.length * room / context.measureText(text).width) - 1;
-      if (part < 2) return;
-      shown = `${text.slice(0, part)}…`;
-    }
-    if (ground) {
-      context.fillStyle = ground;
-      context.fillRect(from - 2, top + 1, context.measureText(shown).width + 4, px - 2);
-    }
-    context.fillStyle = colour;
-    context.fillText(shown, from, top + px / 2 + 0.5);
   }
 
   // How much of what was allocated is used, by the largest value in each pixel.
@@ -262,28 +186,19 @@ class LanePainter {
       context.fillRect(left, box.top, wide, box.px);
       context.globalAlpha = 1;
       if (wide > 90 && box.px >= 14) {
-        this.note(gap.why, Math.min(Math.max(left, GUTTER) + 50, this.width - 60), box.top + box.px / 2);
+        this.note(
+            gap.why, Math.min(Math.max(left, GUTTER) + 50, this.width - 60), box.top + box.px / 2);
       }
     }
   }
 
   notices(lane, box) {
-    for (const notice of lane.notices) this.mark(this.x(clamp_time(notice.time)), box.top + box.px - 1, 4);
+    for (const notice of lane.notices)
+      this.mark(this.x(clamp_time(notice.time)), box.top + box.px - 1, 4);
     for (const run of lane.runs) {
-      if (run.markers_dropped + run.samples_dropped > 0) this.mark(this.x(run.end) - 5, box.top + box.px - 1, 4);
+      if (run.markers_dropped + run.samples_dropped > 0)
+        this.mark(this.x(run.end) - 5, box.top + box.px - 1, 4);
     }
-  }
-
-  // A triangle that stands on `y`.
-  mark(at, y, size) {
-    const context = this.context;
-    const x = at > GUTTER - size ? Math.min(Math.max(at, GUTTER + size), this.width - RIGHT - size) : at;
-    context.fillStyle = theme.colour('bad');
-    context.beginPath();
-    context.moveTo(x, y - 2 * size);
-    context.lineTo(x - size, y);
-    context.lineTo(x + size, y);
-    context.fill();
   }
 
   grid() {
@@ -311,7 +226,8 @@ class LanePainter {
     for (const lane of lanes) {
       const {top, px} = lane_box(lane), chosen = view.node === lane.index;
       const inside = top + Math.min(px / 2, tall_px({rows: 1}) / 2);
-      const middle = px >= 14 ? inside : Math.min(Math.max(layout.head + 7, inside), layout.height - 9);
+      const middle =
+          px >= 14 ? inside : Math.min(Math.max(layout.head + 7, inside), layout.height - 9);
       if (view.focus === lane.index) {
         context.fillStyle = theme.colour('focus');
         context.fillRect(0, top, 3, Math.max(2, px));
@@ -329,23 +245,14 @@ class LanePainter {
 
   // Below the name, as far as the lane is high enough.
   more_lines(lane, y, bottom) {
-    const lines = lane.clock ? clock_texts(lane.clock) : lane.node.cpus ? [count_of(lane.node.cpus, 'CPU')] : [];
+    const lines = lane.clock ? clock_texts(lane.clock) :
+        lane.node.cpus       ? [count_of(lane.node.cpus, 'CPU')] :
+                               [];
     this.context.font = SMALL;
     this.context.fillStyle = theme.colour('soft');
     lines.forEach((line, i) => {
       if (y + i * 14 + 7 <= bottom) this.context.fillText(line, GUTTER - 8, y + i * 14);
     });
-  }
-
-  // Cut in the middle: the ends of a node's name tell most.
-  fitted(text, room) {
-    const context = this.context;
-    let kept = text.length, shown = text;
-    while (kept > 4 && context.measureText(shown).width > room) {
-      kept -= 1;
-      shown = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
-    }
-    return shown;
   }
 
   job() {
@@ -422,8 +329,8 @@ function idle_times(lane) {
 // What the node's clock was off by, and how sure that is.
 function clock_texts(clock) {
   const sign = clock.offset > 0 ? '+' : '';
-  const offset = Math.abs(clock.offset) >= 1e6 ? `${(clock.offset / 1e6).toFixed(3)} s`
-    : `${(clock.offset / 1e3).toFixed(1)} ms`;
+  const offset = Math.abs(clock.offset) >= 1e6 ? `${(clock.offset / 1e6).toFixed(3)} s` :
+                                                 `${(clock.offset / 1e3).toFixed(1)} ms`;
   return [`clock ${sign}${offset}`, `± ${number_text(clock.band / 1e3)} ms`];
 }
 

@@ -1,15 +1,22 @@
 // Where things are in the lanes: heights, rows, and what lies under the pointer.
 
-const AXIS_PX = 22;     // the time axis above the lanes
-const EVENTS_PX = 20;   // resizes and notices
+const AXIS_PX = 22;    // the time axis above the lanes
+const EVENTS_PX = 20;  // resizes and notices
 const ROW_PX = 18;
-const PAD_PX = 4;       // above and below the rows of a tall lane
+const PAD_PX = 4;  // above and below the rows of a tall lane
 const THIN_PX = 16;
 const SCREEN_PX = 620;  // more lanes than this are scrolled
 const PAPER_PX = 340;   // nothing can be scrolled there
 const SPLIT_PX = 3;     // rows narrower than this lie upon each other
 
-const layout = {mode: 'full', tops: [], total: 0, head: AXIS_PX, height: 0, hits: []};
+const layout = {
+  mode: 'full',
+  tops: [],
+  total: 0,
+  head: AXIS_PX,
+  height: 0,
+  hits: []
+};
 
 function plot_width() {
   return by_id('lanes-scroll').clientWidth;
@@ -47,12 +54,14 @@ function lay_out() {
   layout.head = AXIS_PX + layout.events + layout.job;
   layout.tops = [0];
   for (const lane of lanes) {
-    layout.tops.push(layout.tops[layout.tops.length - 1] + lane_px(lane, layout.mode, lanes.length));
+    layout.tops.push(
+        layout.tops[layout.tops.length - 1] + lane_px(lane, layout.mode, lanes.length));
   }
   layout.total = layout.tops[lanes.length];
   layout.height = layout.head + Math.min(layout.total, most_px()) + 2;
   by_id('lanes-scroll').style.height = `${layout.height}px`;
-  by_id('lanes-spacer').style.height = `${Math.max(0, layout.head + layout.total + 2 - layout.height)}px`;
+  by_id('lanes-spacer').style.height =
+      `${Math.max(0, layout.head + layout.total + 2 - layout.height)}px`;
 }
 
 // {top, px, row_px, row_top} of a lane as it is on the canvas now.
@@ -82,8 +91,10 @@ function lane_at(y) {
   let low = 0, high = lanes.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (layout.tops[middle + 1] <= offset) low = middle + 1;
-    else high = middle;
+    if (layout.tops[middle + 1] <= offset)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return lanes[low] ?? null;
 }
@@ -107,11 +118,15 @@ function hit_at(x, y) {
     const {top, px} = row_box(box, row);
     return y >= top - 1 && y <= top + px + 1;
   };
-  const found = lane.bars.filter(bar => covers(bar, time, slack) && inside(bar.run.first_row + bar.row));
+  const found =
+      lane.bars.filter(bar => covers(bar, time, slack) && inside(bar.run.first_row + bar.row));
   found.sort((a, b) => b.row - a.row || a.length - b.length);
   const over = lane.runs.filter(run => covers(run, time, slack));
   return {
-    time, lane, bar: found[0], run: found[0]?.run ?? over.find(run => inside(run.first_row)) ?? over[0],
+    time,
+    lane,
+    bar: found[0],
+    run: found[0]?.run ?? over.find(run => inside(run.first_row)) ?? over[0],
     notices: lane.index < 0 ? [] : lane.notices.filter(near_time),
     gap: lane.gaps.find(gap => covers(gap, time, 0)),
   };

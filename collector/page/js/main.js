@@ -1,22 +1,24 @@
-// Puts it together. show(data) may be called again with newer data: window, node and selection stay.
+// Puts it together. show(data) may be called again with newer data: window, node and selection
+// stay.
 
 const painter = new LanePainter(by_id('lanes-canvas'));
 let starts = [];
 
 function fill_selects() {
   const {start} = view;
-  by_id('node-select').replaceChildren(
-    option(-1, start.nodes.length > 1 ? `all ${start.nodes.length} nodes` : 'the job'),
-    ...start.nodes.map((node, i) => option(i, node.node)));
+  by_id('node-select')
+      .replaceChildren(
+          option(-1, start.nodes.length > 1 ? `all ${start.nodes.length} nodes` : 'the job'),
+          ...start.nodes.map((node, i) => option(i, node.node)));
   by_id('node-select').value = view.node;
   const counters = counters_known();
   by_id('counter-pick').hidden = counters.length === 0;
-  by_id('counter-select').replaceChildren(option('', 'none'),
-    ...counters.map(([id, title]) => option(id, title)));
+  by_id('counter-select')
+      .replaceChildren(option('', 'none'), ...counters.map(([id, title]) => option(id, title)));
   by_id('counter-select').value = view.counter;
   by_id('start-pick').hidden = starts.length < 2;
-  by_id('start-select').replaceChildren(
-    ...starts.map((one, i) => option(i, start_label(one, starts))).reverse());
+  by_id('start-select')
+      .replaceChildren(...starts.map((one, i) => option(i, start_label(one, starts))).reverse());
   by_id('start-select').value = starts.indexOf(start);
 }
 
@@ -27,8 +29,10 @@ function draw_plots() {
   painter.draw();
   if (!by_id('charts').hidden) charts.draw();
   const digits = Math.max(1, (view.to - view.from) / 1000);
-  by_id('window-text').textContent = view.whole() ? duration_text(view.start.length)
-    : `${view.time_text(view.from, digits)} – ${view.time_text(view.to, digits)} (${duration_text(view.to - view.from)})`;
+  by_id('window-text').textContent = view.whole() ?
+      duration_text(view.start.length) :
+      `${view.time_text(view.from, digits)} – ${view.time_text(view.to, digits)} (${
+          duration_text(view.to - view.from)})`;
 }
 
 // Only what changed is drawn again.
@@ -48,15 +52,21 @@ function same_name(list, name, key) {
 // Shows a start; `before` is what was shown until now, if it is the same one with newer data.
 function show_start(start, before) {
   const whole = !before || view.whole();
-  const node = before && view.node >= 0 ? same_name(start.nodes, before.nodes[view.node].node, 'node') : -1;
-  const focus = before && view.focus >= 0 ? same_name(start.lanes, before.lanes[view.focus].name, 'name') : -1;
+  const node =
+      before && view.node >= 0 ? same_name(start.nodes, before.nodes[view.node].node, 'node') : -1;
+  const focus = before && view.focus >= 0 ?
+      same_name(start.lanes, before.lanes[view.focus].name, 'name') :
+      -1;
   const row = view.picked;
   view.start = start;
   view.node = start.nodes.length === 1 && !before ? -1 : node;
   view.focus = focus;
   view.bar = null;
-  view.picked = before && row ? start.summary.find(
-    other => other.path === row.path && other.step === row.step && other.kind === row.kind) ?? null : null;
+  view.picked = before && row ?
+      start.summary.find(
+          other => other.path === row.path && other.step === row.step && other.kind === row.kind) ??
+          null :
+      null;
   if (whole) Object.assign(view, {from: 0, to: start.length});
   view.bound();
   if (!counters_known().some(([id]) => id === view.counter)) view.counter = '';
@@ -68,7 +78,7 @@ function show_start(start, before) {
 
 function same_start(a, b) {
   return a.job.cluster === b.job.cluster && a.job.job_id === b.job.job_id &&
-    a.job.restart_count === b.job.restart_count;
+      a.job.restart_count === b.job.restart_count;
 }
 
 // `data`: what page_data makes, parsed. Unless one was chosen, the latest start is shown.
@@ -100,12 +110,14 @@ function on_lane_click(event, x) {
 }
 
 function listen() {
-  const on_select = (id, change) => by_id(id).addEventListener('change', event => change(event.target.value));
+  const on_select = (id, change) =>
+      by_id(id).addEventListener('change', event => change(event.target.value));
   on_select('node-select', value => view.set({node: Number(value)}));
   on_select('counter-select', counter => view.set({counter}));
   on_select('colour-select', colour => view.set({colour}));
   on_select('density-select', density => view.set({density}));
   on_select('clock-select', clock => view.set({clock}));
+  on_select('scale-select', scale => view.set({scale}));
   on_select('start-select', value => show_start(starts[Number(value)], null));
   by_id('instances-box').addEventListener('change', event => {
     table.each = event.target.checked;
@@ -153,4 +165,8 @@ function begin() {
 
 begin();
 // For a server that has newer data, and for tests.
-globalThis.sphase = {show: data => show(parse_data(JSON.stringify(data))), view, value_at};
+globalThis.sphase = {
+  show: data => show(parse_data(JSON.stringify(data))),
+  view,
+  value_at
+};

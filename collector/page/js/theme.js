@@ -33,21 +33,23 @@ const theme = {
     this.wish = this.dark() ? 'light' : 'dark';
     try {
       localStorage.setItem('sphase-theme', this.wish);
-    } catch { /* a file on disk may have no storage */ }
+    } catch { /* a file on disk may have no storage */
+    }
     this.apply();
   },
 
   load() {
     try {
       this.wish = localStorage.getItem('sphase-theme') ?? 'auto';
-    } catch { /* as above */ }
+    } catch { /* as above */
+    }
     this.apply();
   },
 
   // Value of a CSS variable.
   colour(name) {
     this.colours[name] ??=
-      getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+        getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     return this.colours[name];
   },
 };
@@ -73,8 +75,10 @@ function draw_pattern(context, kind, size) {
     context.moveTo(-1, -1);
     context.lineTo(size + 1, size + 1);
   }
-  if (kind === 'dots') context.fill();
-  else context.stroke();
+  if (kind === 'dots')
+    context.fill();
+  else
+    context.stroke();
 }
 
 function pattern(context, background, foreground, kind) {
@@ -110,7 +114,8 @@ function heat_colour(ratio) {
 
 // A small picture of a phase's bar, for table and legend.
 function swatch(index) {
-  const made = element('canvas', {cls: 'swatch', attributes: {width: 24, height: 24, 'aria-hidden': 'true'}});
+  const made = element(
+      'canvas', {cls: 'swatch', attributes: {width: 24, height: 24, 'aria-hidden': 'true'}});
   const context = made.getContext('2d');
   context.fillStyle = phase_fill(context, index);
   context.fillRect(0, 0, 24, 24);

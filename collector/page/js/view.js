@@ -5,13 +5,18 @@ const RIGHT = 14;
 const SHORTEST_US = 20;  // the window is never shorter
 
 const view = {
-  start: null,    // Start
-  from: 0, to: 1, // the window
-  node: -1,       // charts: -1 = the sum over all nodes
-  focus: -1,      // lane that the keyboard is at
-  picked: null,   // row of the phase table
-  bar: null,      // bar that the keyboard is at
-  colour: 'phases', density: 'auto', clock: 'offset', counter: '',
+  start: null,  // Start
+  from: 0,
+  to: 1,         // the window
+  node: -1,      // charts: -1 = the sum over all nodes
+  focus: -1,     // lane that the keyboard is at
+  picked: null,  // row of the phase table
+  bar: null,     // bar that the keyboard is at
+  colour: 'phases',
+  density: 'auto',
+  clock: 'offset',
+  scale: 'held',
+  counter: '',
   listeners: [],
 
   whole() {
@@ -128,8 +133,13 @@ class Gestures {
   down(event) {
     if (event.button > 1) return;
     const x = this.x(event);
-    this.drag = {x, pan: event.shiftKey || event.button === 1, from: view.from, to: view.to,
-                 label: x < GUTTER};
+    this.drag = {
+      x,
+      pan: event.shiftKey || event.button === 1,
+      from: view.from,
+      to: view.to,
+      label: x < GUTTER
+    };
     if (this.drag.pan) event.preventDefault();
   }
 
@@ -142,8 +152,10 @@ class Gestures {
     }
     if (!this.drag.moved) return;
     hide_tip();
-    if (this.drag.pan) this.pan(x);
-    else this.mark(x);
+    if (this.drag.pan)
+      this.pan(x);
+    else
+      this.mark(x);
   }
 
   pan(x) {
@@ -166,7 +178,8 @@ class Gestures {
     const drag = this.drag;
     this.stop();
     if (!drag) return;
-    if (!drag.moved) this.click?.(event, drag.x);
+    if (!drag.moved)
+      this.click?.(event, drag.x);
     else if (!drag.pan && drag.right - drag.left > 4) {
       view.show(this.time(drag.left), this.time(drag.right));
     }

@@ -7,6 +7,8 @@
 #include "collector/page/page.h"
 
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -35,9 +37,12 @@ void measure(const std::string& name, const BigSpec& spec, sphase::BenchFile& fi
 
 }  // namespace
 
-int main() {
+int main() try {
   sphase::BenchFile file("page");
   measure("one_node", {.nodes = 1, .samples = 1'000'000, .phases = 50}, file);
   measure("many_nodes", {.nodes = 512, .samples = 2000, .phases = 50}, file);
   return file.write() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_page: %s\n", error.what());
+  return 1;
 }

@@ -13,8 +13,8 @@ namespace sphase {
 
 /// How much of a job goes into a page. All starts together share each of them.
 struct PageLimits {
-  std::size_t bytes = 9'800'000;  // of the data; where they are more, the other limits are halved
-  std::size_t points = 300'000;   // of all charts
+  std::size_t bytes = 9'800'000;       // of the data; where they are more, the other limits shrink
+  std::size_t points = 300'000;        // of all charts
   std::size_t series_points = 16'000;  // of one line
   std::size_t bars = 40'000;
   std::size_t runs = 20'000;

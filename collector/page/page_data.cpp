@@ -139,10 +139,13 @@ std::string page_data(const std::vector<Timeline>& starts, const PageLimits& lim
   PageLimits now = limits;
   std::string data = data_within(starts, now);
   while (data.size() > limits.bytes && now.points > kFewest) {
+    const double part =
+        std::min(0.5, 0.9 * static_cast<double>(limits.bytes) / static_cast<double>(data.size()));
     for (auto limit :
          {&PageLimits::points, &PageLimits::series_points, &PageLimits::bars, &PageLimits::runs,
           &PageLimits::rows, &PageLimits::texts, &PageLimits::text_bytes}) {
-      now.*limit = std::max<std::size_t>(kFewest, now.*limit / 2);
+      const auto less = static_cast<std::size_t>(static_cast<double>(now.*limit) * part);
+      now.*limit = std::max(kFewest, less);
     }
     data = data_within(starts, now);
   }

@@ -15,6 +15,26 @@ const char* state_of(const NodeUse& node) {
   return node.idle ? "idle" : node.silent ? "silent" : "used";
 }
 
+/// A node that keeps what it has over a resize has one span.
+std::vector<NodeSpan> joined_spans(const Timeline& timeline) {
+  std::vector<NodeSpan> joined;
+  std::unordered_map<std::string, std::size_t> last;  // of each node
+  for (auto& span : node_spans(timeline)) {
+    const auto [at, fresh] = last.try_emplace(span.node, joined.size());
+    if (!fresh) {
+      NodeSpan& before = joined[at->second];
+      if (before.end_ns == span.begin_ns && before.cpus == span.cpus &&
+          before.memory_bytes == span.memory_bytes) {
+        before.end_ns = span.end_ns;
+        continue;
+      }
+      at->second = joined.size();
+    }
+    joined.push_back(std::move(span));
+  }
+  return joined;
+}
+
 }  // namespace
 
 Json job_json(const PageStart& start) {
@@ -73,8 +93,6 @@ Json nodes_json(const PageStart& start) {
 Json allocations_json(const PageStart& start) {
   Json allocations = Json::array();
   for (const auto& allocation : start.timeline.allocations) {
-    Json nodes = Json::array();
-    for (const auto& node : allocation.nodes) nodes.push_back(start.node(node.node));
     const auto known = static_cast<std::int64_t>(allocation.nodes.size());
     allocations.push_back({{"begin_us", start.us(allocation.begin_ns)},
                            {"end_us", start.us(allocation.end_ns)},
@@ -82,8 +100,7 @@ Json allocations_json(const PageStart& start) {
                            {"node_count", allocation.node_count.value_or(known)},
                            {"cpus", json_or_null(allocation.cpus)},
                            {"memory_bytes", json_or_null(allocation.memory_bytes)},
-                           {"deduced", allocation.deduced},
-                           {"nodes", std::move(nodes)}});
+                           {"deduced", allocation.deduced}});
   }
   return allocations;
 }
@@ -91,7 +108,7 @@ Json allocations_json(const PageStart& start) {
 /// [node, begin_us, end_us, cpus, memory_bytes]
 Json spans_json(const PageStart& start) {
   Json spans = Json::array();
-  for (const auto& span : node_spans(start.timeline)) {
+  for (const auto& span : joined_spans(start.timeline)) {
     spans.push_back({start.node(span.node), start.us(span.begin_ns), start.us(span.end_ns),
                      json_or_null(span.cpus), json_or_null(span.memory_bytes)});
   }

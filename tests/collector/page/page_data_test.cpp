@@ -55,7 +55,7 @@ TEST_CASE("a page has what the timeline has, in its units") {
   CHECK(start["nodes"][1]["node"] == "n2");
   CHECK(start["nodes"][1]["state"] == "idle");
   CHECK(start["nodes"][0]["cpus"] == 4);
-  CHECK(start["allocations"][0]["nodes"] == json({0, 1}));
+  CHECK(start["allocations"][0]["node_count"] == 2);
   CHECK(start["spans"][0] == json({0, 0, 10'000'000, 4, 1000 * kMiB}));
   const UsageRow& solve = row_named(timelines[0].rows, "solve");
   CHECK(row_field(start, "solve", "time_us") == solve.time_ns / 1000);
@@ -170,4 +170,18 @@ TEST_CASE("clocks, notices and what is missing are told") {
   CHECK(start["notices"][0][0] == 1'000'000);
   CHECK(start["notices"][0][1] == 1);
   CHECK(start["missing"][0].get<std::string>().find("not active on n2") != std::string::npos);
+}
+
+TEST_CASE("a node that keeps its CPUs over a resize has one span") {
+  ClusterFixture cluster;
+  const JobSpec job;
+  add_job(cluster.db(), job);
+  add_allocation(cluster.db(), job, {"n1", "n2"}, 0, 4, "RESIZING");
+  add_allocation(cluster.db(), job, {"n1"}, 4, 10);
+  add_run(cluster.db(), {});
+  const json data = data_of(cluster);
+  const json& spans = data["starts"][0]["spans"];
+  REQUIRE(spans.size() == 2);
+  CHECK(spans[0] == json({0, 0, 10'000'000, 4, 1000 * kMiB}));
+  CHECK(spans[1] == json({1, 0, 4'000'000, 4, 1000 * kMiB}));
 }

@@ -345,6 +345,22 @@ class TestLiveData(Pages):
         self.assertEqual("write", self.browser.value("sphase.view.picked.name"))
         self.assertEqual(180e6, self.browser.value("sphase.view.start.length"))
 
+    def test_a_beginning_that_moves_leaves_the_window_at_its_time_of_day(self):
+        self.open(1)
+        self.browser.run("sphase.view.show(20e6, 40e6)")
+        self.browser.run("const data = JSON.parse(document.getElementById('data').textContent);"
+                         "data.starts[0].begin_us -= 5e6; sphase.show(data)")
+        self.assert_window(25, 45, 0.001)
+
+    def test_a_job_that_begins_while_the_page_is_open_is_drawn(self):
+        self.open(1)
+        started = self.browser.value("document.getElementById('data').textContent")
+        self.open(90)
+        self.browser.run("sphase.show(JSON.parse(arguments[0]))", started)
+        self.browser.settle()
+        self.assertFalse(self.browser.value("document.getElementById('plots').hidden"))
+        self.assertIn("CPUs busy: ", " ".join(self.hover(41.5, "#charts .chart:nth-child(1) .plot")))
+
     def test_a_whole_window_stays_whole(self):
         self.open(1)
         self.browser.run("const data = JSON.parse(document.getElementById('data').textContent);"

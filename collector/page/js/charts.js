@@ -205,7 +205,6 @@ const charts = {
   make() {
     const parent = by_id('charts');
     this.list = CHARTS.map(spec => new Chart(spec, parent));
-    this.load();
   },
 
   // Counters get a chart of their own once somebody asks for one.

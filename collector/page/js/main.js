@@ -67,7 +67,9 @@ function show_start(start, before) {
           other => other.path === row.path && other.step === row.step && other.kind === row.kind) ??
           null :
       null;
-  if (whole) Object.assign(view, {from: 0, to: start.length});
+  const later = before ? before.begin_us - start.begin_us : 0;  // records may move the beginning
+  Object.assign(
+      view, whole ? {from: 0, to: start.length} : {from: view.from + later, to: view.to + later});
   view.bound();
   if (!counters_known().some(([id]) => id === view.counter)) view.counter = '';
   draw_head();
@@ -86,7 +88,11 @@ function show(data) {
   const before = view.start;
   view.flags = data.flags;
   starts = data.starts.map(json => new Start(json));
-  if (starts.length === 0) return;
+  if (starts.length === 0) {
+    by_id('empty').textContent = 'Nothing is known of this job yet.';
+    by_id('empty').hidden = false;
+    return;
+  }
   const again = before ? starts.find(start => same_start(start, before)) : null;
   show_start(again ?? starts[starts.length - 1], again ? before : null);
 }
@@ -150,9 +156,8 @@ function begin() {
   make_help();
   listen();
   view.listeners.push(on_change);
-  show(parse_data(by_id('data').textContent));
-  if (!view.start) return by_id('empty').removeAttribute('hidden');
   charts.make();
+  show(parse_data(by_id('data').textContent));
   addEventListener('resize', () => view.changed('window'));
   addEventListener('beforeprint', () => print_as(true));
   addEventListener('afterprint', () => print_as(false));

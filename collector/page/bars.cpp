@@ -59,14 +59,14 @@ void place(std::vector<std::pair<std::int64_t, Bar>>& deep, RunBars& out) {
 RunBars bars_of(const Marks& marks, int row_before) {
   std::map<std::tuple<bool, std::string_view, std::int64_t>, std::size_t> known;
   std::vector<std::pair<std::int64_t, Bar>> deep;  // with their depth
-  std::int64_t shell_rows = 0;
-  for (const PhaseMark* mark : marks) {
-    if (mark->shell) shell_rows = std::max(shell_rows, mark->depth + 1);
-  }
+  // What a program marks inside a phase of the job script is as deep as that says; the script's own
+  // phases are in another lane.
+  std::int64_t shallowest = marks.empty() ? 0 : marks.front()->depth;
+  for (const PhaseMark* mark : marks) shallowest = std::min(shallowest, mark->depth);
   for (const PhaseMark* mark : marks) {
     const std::int64_t number = mark->folded() ? 0 : mark->number;
     const auto [at, fresh] = known.try_emplace({mark->shell, mark->path, number}, deep.size());
-    const std::int64_t depth = mark->depth + row_before + (mark->shell ? 0 : shell_rows);
+    const std::int64_t depth = mark->depth - shallowest + row_before;
     if (fresh) deep.emplace_back(depth, bar_of(*mark));
     add_task(deep[at->second].second, *mark);
   }

@@ -87,6 +87,19 @@ TEST_CASE("phases of the job script have a lane of their own") {
   CHECK(of_step(lanes, "batch").bars[0].path == "inner");
 }
 
+TEST_CASE("what a program marks inside of a shell phase lies below that, or right below the run") {
+  PhaseMark shell = mark("run", 1, 20);
+  shell.shell = true;
+  const Timeline timeline = timeline_of({run_of("0", 0, 50, {shell, mark("run/solve", 2, 3)}),
+                                         run_of("batch", 0, 50, {shell, mark("run/sort", 2, 3)})});
+  const Lanes lanes = lanes_of(timeline, 1000);
+  REQUIRE(of_step(lanes, "0").bars.size() == 2);
+  CHECK(of_step(lanes, "0").bars[0].row == 1);
+  CHECK(of_step(lanes, "0").bars[1].row == 2);
+  REQUIRE(of_step(lanes, "batch").bars.size() == 1);
+  CHECK(of_step(lanes, "batch").bars[0].row == 1);
+}
+
 TEST_CASE("steps at one time lie below each other, steps in turn side by side") {
   const Timeline timeline =
       timeline_of({run_of("batch", 0, 90, {}), run_of("0", 1, 40, {mark("a", 2, 3)}),

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "collector/page/flag_words.h"
 #include "cli/format.h"
 #include "cli/report_print.h"
+#include "collector/page/flag_words.h"
 
 namespace sphase {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "collector/page/flag_words.h"
 #include "cli/format.h"
 #include "cli/report_print.h"
 #include "cli/table.h"
+#include "collector/page/flag_words.h"
 
 namespace sphase {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "collector/page/flag_words.h"
 #include "cli/format.h"
 #include "cli/report_print.h"
 #include "cli/table.h"
 #include "cli/why_print.h"
+#include "collector/page/flag_words.h"
 #include "collector/timeline/node_names.h"
 
 namespace sphase {

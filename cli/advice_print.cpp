@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
-#include "cli/table.h"
+#include "collector/report/format.h"
+#include "collector/report/table.h"
 #include "collector/learn/reason.h"
 
 namespace sphase {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "cli/dry_run.h"
-#include "cli/format.h"
+#include "collector/report/format.h"
 
 namespace sphase {
 namespace {

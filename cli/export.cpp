@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/export_rows.h"
-#include "cli/format.h"
+#include "collector/report/export_rows.h"
+#include "collector/report/format.h"
 #include "collector/cluster_db.h"
 #include "collector/timeline/timeline_load.h"
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "cli/report.h"
-#include "cli/report_print.h"
-#include "cli/table.h"
+#include "collector/report/report_print.h"
+#include "collector/report/table.h"
 #include "collector/cluster_db.h"
 #include "collector/timeline/job_list.h"
 

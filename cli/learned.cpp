@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "collector/cluster_db.h"
 
 namespace sphase {

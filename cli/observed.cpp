@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "cli/format.h"
-#include "cli/table.h"
+#include "collector/report/format.h"
+#include "collector/report/table.h"
 
 namespace sphase {
 namespace {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "cli/learned.h"
 #include "cli/observed.h"
-#include "cli/table.h"
+#include "collector/report/table.h"
 #include "collector/cluster_db.h"
 
 namespace sphase {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/format.h"
-#include "cli/report_print.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
 #include "cli/write_file.h"
 #include "collector/cluster_db.h"
 #include "collector/page/page.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "cli/observed.h"
-#include "cli/report_print.h"
-#include "cli/table.h"
+#include "collector/report/report_print.h"
+#include "collector/report/table.h"
 #include "collector/learn/reason.h"
 
 namespace sphase {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "tests/cli/learned_fixture.h"
 
 using namespace sphase;

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "cli/observed.h"
 #include "job_submit/decide.h"
 #include "tests/cli/learned_fixture.h"

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
-#include "cli/report_print.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
 #include "collector/page/flag_words.h"
 
 namespace sphase {

@@ -1,4 +1,4 @@
-#include "cli/format.h"
+#include "collector/report/format.h"
 
 #include <doctest/doctest.h>
 

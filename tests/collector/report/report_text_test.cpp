@@ -3,9 +3,9 @@
 
 #include <sstream>
 
-#include "cli/format.h"
-#include "cli/report_print.h"
-#include "cli/table.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
+#include "collector/report/table.h"
 #include "tests/collector/fixture.h"
 
 using namespace sphase;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cli/format.h"
-#include "cli/report_print.h"
-#include "cli/table.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
+#include "collector/report/table.h"
 #include "collector/page/flag_words.h"
 
 namespace sphase {

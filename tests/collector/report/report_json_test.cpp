@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/report_print.h"
+#include "collector/report/report_print.h"
 #include "tests/collector/fixture.h"
 
 using namespace sphase;

@@ -1,10 +1,10 @@
-#include "cli/export_rows.h"
+#include "collector/report/export_rows.h"
 
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 #include "collector/timeline/stored_rows.h"
 
 namespace sphase {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/format.h"
-#include "cli/report_print.h"
-#include "cli/table.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
+#include "collector/report/table.h"
 #include "cli/why_print.h"
 #include "collector/page/flag_words.h"
 #include "collector/timeline/node_names.h"

@@ -1,10 +1,10 @@
-#include "cli/table.h"
+#include "collector/report/table.h"
 
 #include <doctest/doctest.h>
 
 #include <sstream>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 
 using namespace sphase;
 

@@ -1,8 +1,8 @@
-#include "cli/table.h"
+#include "collector/report/table.h"
 
 #include <algorithm>
 
-#include "cli/format.h"
+#include "collector/report/format.h"
 
 namespace sphase {
 namespace {

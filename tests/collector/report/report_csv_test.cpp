@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/report_print.h"
+#include "collector/report/report_print.h"
 #include "tests/collector/fixture.h"
 
 using namespace sphase;

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "collector/learn/reason.h"
 #include "collector/report/format.h"
 #include "collector/report/table.h"
-#include "collector/learn/reason.h"
 
 namespace sphase {
 namespace {

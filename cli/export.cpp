@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "collector/cluster_db.h"
 #include "collector/report/export_rows.h"
 #include "collector/report/format.h"
-#include "collector/cluster_db.h"
 #include "collector/timeline/timeline_load.h"
 
 namespace sphase {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "collector/report/format.h"
 #include "cli/report.h"
+#include "collector/cluster_db.h"
+#include "collector/report/format.h"
 #include "collector/report/report_print.h"
 #include "collector/report/table.h"
-#include "collector/cluster_db.h"
 #include "collector/timeline/job_list.h"
 
 namespace sphase {

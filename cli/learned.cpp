@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "collector/report/format.h"
 #include "collector/cluster_db.h"
+#include "collector/report/format.h"
 
 namespace sphase {
 namespace {

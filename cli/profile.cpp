@@ -7,11 +7,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "collector/report/format.h"
 #include "cli/learned.h"
-#include "cli/observed.h"
-#include "collector/report/table.h"
 #include "collector/cluster_db.h"
+#include "collector/report/format.h"
+#include "collector/report/observed.h"
+#include "collector/report/table.h"
 
 namespace sphase {
 namespace {

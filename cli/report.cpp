@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "collector/report/format.h"
-#include "collector/report/report_print.h"
 #include "cli/write_file.h"
 #include "collector/cluster_db.h"
 #include "collector/page/page.h"
+#include "collector/report/format.h"
+#include "collector/report/report_print.h"
 
 namespace sphase {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cli/learned.h"
 #include "cli/run_command.h"
-#include "cli/why_print.h"
 #include "collector/cluster_db.h"
+#include "collector/report/why_print.h"
 
 namespace sphase {
 namespace {

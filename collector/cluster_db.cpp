@@ -73,6 +73,7 @@ Status make_schema(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
   auto made = db.exec(std::string(kClusterSchema));
+  if (made) made = db.exec(std::string(kRecordsSchema));
   if (made) made = db.set_user_version(kClusterSchemaVersion);
   return made ? transaction->commit() : made;
 }
@@ -99,6 +100,27 @@ Status add_sealed(Database& db) {
   return done;
 }
 
+/// Open is what version 3 would have asked for: without an end, not looked at well after it, or
+/// mentioned after it.
+Status add_records_tables(Database& db) {
+  auto done = db.exec(
+      "ALTER TABLE job ADD COLUMN requested_time_limit_s INTEGER;"
+      "ALTER TABLE job ADD COLUMN array_tasks TEXT;"
+      "ALTER TABLE job ADD COLUMN helper_of INTEGER;");
+  if (done) done = db.exec(std::string(kRecordsSchema));
+  if (!done) return done;
+  return db.exec(
+      "WITH mention(cluster, job_id, at) AS ("
+      "  SELECT cluster, job_id, start_ns / 1000000000 FROM run UNION"
+      "  SELECT cluster, job_id, time_ns / 1000000000 FROM notice),"
+      " settled(cluster, job_id, ended) AS ("
+      "  SELECT cluster, job_id, max(end_time) FROM job GROUP BY cluster, job_id"
+      "  HAVING max(end_time IS NULL) = 0 AND max(seen_ns / 1000000000) - max(end_time) > 600)"
+      " INSERT INTO open_job(cluster, job_id, since_time)"
+      "  SELECT cluster, job_id, min(at) FROM mention LEFT JOIN settled USING (cluster, job_id)"
+      "  GROUP BY cluster, job_id HAVING ended IS NULL OR max(at) > ended + 2");
+}
+
 Status migrate(Database& db) {
   auto transaction = Transaction::begin(db);
   if (!transaction) return Error{transaction.error()};
@@ -109,6 +131,7 @@ Status migrate(Database& db) {
   if (*version < 2) done = add_learning(db);
   if (done && *version < 3) done = add_counters(db);
   if (done && *version < 4) done = add_sealed(db);
+  if (done && *version < 4) done = add_records_tables(db);
   if (done) done = db.set_user_version(kClusterSchemaVersion);
   return done ? transaction->commit() : done;
 }

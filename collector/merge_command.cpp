@@ -8,6 +8,7 @@
 
 #include "collector/cluster_db.h"
 #include "collector/ingest/merge_all.h"
+#include "collector/record_round.h"
 #include "collector/site.h"
 
 namespace sphase {
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
   std::vector<std::string> paths;
   std::string db = default_cluster_path();
-  bool no_records = false, json = false;
+  bool no_records = false, all_jobs = false, json = false;
 };
 
 void print(const MergeOutcome& outcome, bool json) {
@@ -43,8 +44,10 @@ int merge(const Arguments& arguments) {
   for (const auto& path : arguments.paths) merge_path(*cluster, path, outcome);
   if (!arguments.no_records) {
     const auto source = slurm_records();
-    if (auto added = add_records(*cluster, *source, outcome); !added) {
-      outcome.problems.push_back(added.error());
+    RecordOptions options;
+    options.every_job = arguments.all_jobs;
+    if (auto looked = look_at_records(*cluster, *source, options, outcome); !looked) {
+      outcome.problems.push_back(looked.error());
     }
   }
   for (const auto& problem : outcome.problems) tell(problem);
@@ -70,6 +73,11 @@ void add_merge(CLI::App& app, int& code) {
                        default_cluster_path() + ")")
       ->type_name("FILE");
   command->add_flag("--no-records", arguments->no_records, "do not ask slurmctld and slurmdbd");
+  command
+      ->add_flag("--all-jobs", arguments->all_jobs,
+                 "keep the records of every job that slurmctld holds, not only of those with "
+                 "telemetry and their helpers")
+      ->excludes("--no-records");
   command->add_flag("--json", arguments->json, "what was done, for programs");
   command->footer("Example:\n  sphase-collector merge /var/spool/sphase --db cluster.db");
   command->callback([arguments, &code] { code = merge(*arguments); });

@@ -20,7 +20,8 @@ namespace {
 struct Arguments {
   std::string db, conf, address;
   int port = -1;
-  bool no_records = false;
+  std::int64_t records_interval_s = 60;
+  bool no_records = false, all_jobs = false;
 };
 
 /// The scheduler's records, and learning, once in a while, beside the serving.
@@ -30,8 +31,8 @@ class Housekeeping {
       : arguments_(arguments),
         site_(std::move(site)),
         db_(std::move(db)),
-        watcher_({}, arguments.no_records ? nullptr : slurm_records(),
-                 [this] { return over_.load(); }),
+        watcher_({{}, arguments.records_interval_s, arguments.all_jobs},
+                 arguments.no_records ? nullptr : slurm_records(), [this] { return over_.load(); }),
         thread_([this] { run(); }) {}
   Housekeeping(const Housekeeping&) = delete;
   Housekeeping& operator=(const Housekeeping&) = delete;
@@ -142,6 +143,15 @@ void add_serve(CLI::App& app, int& code) {
                    "to listen at; 0: any free one, which is told (default: that of Collector)")
       ->check(CLI::Range(0, 65535))
       ->type_name("PORT");
+  command
+      ->add_option("--records-interval", arguments->records_interval_s,
+                   "shortest time between two questions to slurmctld, and to slurmdbd, in seconds "
+                   "(default: 60); doubles up to 15 min while one is away")
+      ->check(CLI::Range(1, 86400))
+      ->type_name("SECONDS");
+  command->add_flag("--all-jobs", arguments->all_jobs,
+                    "keep the records of every job that slurmctld holds, not only of those with "
+                    "telemetry and their helpers");
   command->add_flag("--no-records", arguments->no_records, "do not ask slurmctld and slurmdbd");
   command->footer(
       "Example:\n  sphase-collector serve --conf /etc/slurm/sphase.conf\n"

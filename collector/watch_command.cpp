@@ -19,8 +19,8 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> paths;
-  std::string db, conf, interval;
-  bool once = false, no_records = false;
+  std::string db, conf, interval, records_interval = "60s";
+  bool once = false, no_records = false, all_jobs = false;
 };
 
 int once(Watcher& watcher, const Site& site, const std::string& db) {
@@ -62,6 +62,12 @@ int run_watch(const Arguments& arguments) {
     tell("--interval " + arguments.interval + ": right are 60s, 5m or 1h, from 1s to 24h");
     return 2;
   }
+  const auto records_interval_s = parse_interval(arguments.records_interval);
+  if (!records_interval_s) {
+    tell("--records-interval " + arguments.records_interval +
+         ": right are 60s, 5m or 1h, from 1s to 24h");
+    return 2;
+  }
   const std::string db = chosen_db(arguments.db, site->config);
   StopSignals stop;
   auto lock = FileLock::take(db + ".watch");
@@ -69,7 +75,8 @@ int run_watch(const Arguments& arguments) {
     tell(lock.error() + ": one watch per database");
     return 1;
   }
-  Watcher watcher(arguments.paths, arguments.no_records ? nullptr : slurm_records(),
+  Watcher watcher({arguments.paths, *records_interval_s, arguments.all_jobs},
+                  arguments.no_records ? nullptr : slurm_records(),
                   [&stop] { return stop.came(); });
   if (arguments.once) return once(watcher, *site, db);
   watch(watcher, arguments, std::move(*site), db, *interval_s, stop);
@@ -101,6 +108,14 @@ void add_watch(CLI::App& app, int& code) {
                    "from the end of a round to the next: 60s, 5m (default: WatchInterval of "
                    "sphase.conf); doubles up to 15 min while rounds fail")
       ->type_name("TIME");
+  command
+      ->add_option("--records-interval", arguments->records_interval,
+                   "shortest time between two questions to slurmctld, and to slurmdbd: 60s, 5m "
+                   "(default: 60s); doubles up to 15 min while one is away")
+      ->type_name("TIME");
+  command->add_flag("--all-jobs", arguments->all_jobs,
+                    "keep the records of every job that slurmctld holds, not only of those with "
+                    "telemetry and their helpers");
   command->add_flag("--once", arguments->once, "one round, then end");
   command->add_flag("--no-records", arguments->no_records, "do not ask slurmctld and slurmdbd");
   command->footer(

@@ -15,14 +15,16 @@ void fail(Round& round, const std::string& problem) {
 
 void Watcher::merge(Database& cluster, Round& round) {
   MergeOutcome& merged = round.merged;
-  for (const auto& path : paths_) {
+  for (const auto& path : options_.paths) {
     merge_path(cluster, path, merged, &known_[path], stopped_);
   }
   round.problems = merged.problems;
   // One damaged file is no reason to wait with the others.
   round.failed = merged.files + merged.unchanged == 0 && !merged.problems.empty();
   if (records_ && !stopped_()) {
-    if (auto added = add_records(cluster, *records_, merged); !added) fail(round, added.error());
+    const RecordOptions options{options_.all_jobs, &poller_};
+    auto looked = look_at_records(cluster, *records_, options, merged);
+    if (!looked) fail(round, looked.error());
   }
   round.problems.insert(round.problems.end(), merged.warnings.begin(), merged.warnings.end());
 }

@@ -2,6 +2,7 @@
 // from.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,8 @@
 
 #include "collector/ingest/merge_all.h"
 #include "collector/learn/learn.h"
+#include "collector/record_round.h"
+#include "collector/records/record_poller.h"
 #include "collector/site.h"
 
 namespace sphase {
@@ -22,13 +25,21 @@ struct Round {
   bool failed = false;                // waiting longer may help
 };
 
+struct WatchOptions {
+  std::vector<std::string> paths;  // node.db files or folders to merge; none where nodes ship
+  std::int64_t records_interval_s = 60;
+  bool all_jobs = false;  // keep records of jobs without telemetry, too
+};
+
 class Watcher {
  public:
-  /// `paths`: node.db files or folders to merge; none where nodes ship. `records`: whom to ask
-  /// about jobs, null: nobody. `stopped` is asked between two steps.
-  Watcher(std::vector<std::string> paths, std::unique_ptr<RecordSource> records,
+  /// `records`: whom to ask about jobs, null: nobody. `stopped` is asked between two steps.
+  Watcher(WatchOptions options, std::unique_ptr<RecordSource> records,
           std::function<bool()> stopped)
-      : paths_(std::move(paths)), records_(std::move(records)), stopped_(std::move(stopped)) {}
+      : options_(std::move(options)),
+        records_(std::move(records)),
+        stopped_(std::move(stopped)),
+        poller_({options_.records_interval_s, kAwayMostS}) {}
 
   Round round(const Site& site, const std::string& db);
 
@@ -36,9 +47,13 @@ class Watcher {
   void merge(Database& cluster, Round& round);
   void learn_news(Database& cluster, const Site& site, Round& round);
 
-  std::vector<std::string> paths_;
+  /// A daemon that is away is asked again after so long at most.
+  static constexpr std::int64_t kAwayMostS = 15 * 60;
+
+  WatchOptions options_;
   std::unique_ptr<RecordSource> records_;
   std::function<bool()> stopped_;
+  RecordPoller poller_;
   std::map<std::string, MergedFiles> known_;  // by path
 };
 

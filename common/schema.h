@@ -13,6 +13,7 @@ extern const std::string_view kCounterSchema;   // counter.sql
 extern const std::string_view kSegmentSchema;   // segment.sql
 extern const std::string_view kShippingSchema;  // shipping.sql
 extern const std::string_view kSealedSchema;    // sealed.sql, shippers.sql
+extern const std::string_view kRecordsSchema;   // records.sql, comes after kClusterSchema
 
 /// Brings the tables that node.db and cluster.db have in common from version 1 of node.db to 2.
 /// The caller has begun a transaction.

@@ -117,13 +117,4 @@ void merge_path(Database& cluster, const std::string& path, MergeOutcome& outcom
   if (!merged) outcome.problems.push_back(merged.error());
 }
 
-Status add_records(Database& cluster, RecordSource& source, MergeOutcome& outcome) {
-  auto updated = update_records(cluster, source, epoch_ns());
-  if (!updated) return Error{"records: " + updated.error()};
-  outcome.records = updated->jobs;
-  outcome.warnings.insert(outcome.warnings.end(), updated->warnings.begin(),
-                          updated->warnings.end());
-  return Done{};
-}
-
 }  // namespace sphase

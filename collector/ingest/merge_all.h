@@ -56,7 +56,4 @@ class MergedFiles {
 void merge_path(Database& cluster, const std::string& path, MergeOutcome& outcome,
                 MergedFiles* known = nullptr, const std::function<bool()>& stop = {});
 
-/// Slurm's records; a daemon that does not answer is told, and no reason to fail.
-Status add_records(Database& cluster, RecordSource& source, MergeOutcome& outcome);
-
 }  // namespace sphase

@@ -9,6 +9,7 @@
 #include "collector/learn/cpu_curve.h"
 #include "collector/learn/observation.h"
 #include "collector/timeline/intervals.h"
+#include "collector/timeline/node_spans.h"
 #include "common/profile_key.h"
 
 namespace sphase {
@@ -278,6 +279,7 @@ Observation observe_job(const Timeline& timeline, const UsageRow& row, const Cur
   seen.path.clear();
   seen.tasks = widest_step(timeline);
   const std::int64_t open_ns = row.end_ns - row.begin_ns;
+  // The sum that Slurm knows; the intervals are those that a look saw.
   const std::int64_t suspended_ns = timeline.job.suspended_s.value_or(0) * kSecond;
   seen.duration_s =
       static_cast<double>(std::max<std::int64_t>(0, open_ns - suspended_ns)) / kSecond;
@@ -290,7 +292,10 @@ Observation observe_path(const Timeline& timeline, const PathParts& parts, const
   Observation seen = observation_of(parts.row, timeline, nodes_missing(timeline, parts.steps));
   if (parts.row.tasks > 0) seen.tasks = parts.row.tasks;
   const auto united = unite(parts.intervals);
-  seen.duration_s = static_cast<double>(total_length(united) + parts.folded_ns) / kSecond;
+  std::int64_t open_ns = parts.folded_ns;
+  const auto suspended = suspended_times(timeline);
+  for (const auto& interval : united) open_ns += total_length(complement(interval, suspended));
+  seen.duration_s = static_cast<double>(open_ns) / kSecond;
   seen.cpus_busy = cpus_busy(parts.row.nodes, united, seen.duration_s, curves);
   set_end(seen, timeline, parts.row, false);
   return seen;

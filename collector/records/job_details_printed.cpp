@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "collector/records/job_details.h"
-#include "collector/records/records.h"
+#include "collector/records/records_words.h"
 
 namespace sphase {
 namespace {

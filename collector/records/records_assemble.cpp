@@ -1,6 +1,7 @@
 // Which rows are intervals of one start, and which starts are of one submission: see records.h.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "collector/records/records.h"
 
@@ -18,9 +19,14 @@ std::int64_t interval_begin(const JobRow& row) {
   return std::max(row.facts.start_s.value_or(0), row.facts.submit_s.value_or(0));
 }
 
-bool is_resize(const JobRow& before, const JobRow& after) {
-  return before.facts.state == "RESIZING" && before.facts.end_s &&
-         std::abs(after.facts.submit_s.value_or(0) - *before.facts.end_s) <= kSlackS;
+/// `live`: what slurmctld shows, nullptr: nothing. Where slurmdbd was away during the resize it may
+/// hear of the new interval before it hears of the old one's end.
+bool is_resize(const JobRow& before, const JobRow& after, const JobRow* live) {
+  Maybe resized_s;
+  if (before.facts.state == "RESIZING") resized_s = before.facts.end_s;
+  const bool still_open = before.facts.start_s && !before.facts.end_s;
+  if (still_open && live != nullptr) resized_s = live->resize_s;
+  return resized_s && std::abs(after.facts.submit_s.value_or(0) - *resized_s) <= kSlackS;
 }
 
 /// A job that runs again, rather than another one with the same number.
@@ -43,14 +49,17 @@ struct Chain {
   std::int64_t first_restart = 0;
 };
 
-std::vector<StartRows> split_starts(Rows rows) {
+std::vector<StartRows> split_starts(Rows rows, const JobRow* live) {
   std::sort(rows.begin(), rows.end(), [](const JobRow* a, const JobRow* b) {
-    return std::pair(a->facts.submit_s, a->facts.start_s) <
-           std::pair(b->facts.submit_s, b->facts.start_s);
+    // What ended in a resize comes before what it became, also within one second.
+    const auto key = [](const JobRow& row) {
+      return std::tuple(row.facts.submit_s, row.facts.start_s, row.facts.state != "RESIZING");
+    };
+    return key(*a) < key(*b);
   });
   std::vector<StartRows> starts;
   for (const JobRow* row : rows) {
-    if (!starts.empty() && is_resize(*starts.back().back(), *row)) {
+    if (!starts.empty() && is_resize(*starts.back().back(), *row, live)) {
       starts.back().push_back(row);
     } else {
       starts.push_back({row});
@@ -67,13 +76,18 @@ bool covers(const StartRows& start, std::int64_t time_s) {
          (!end || time_s <= *end + kSlackS);
 }
 
+/// The start that slurmctld shows: by the time at which it began or, where it waits, was submitted.
+/// A start that ended a moment before is another one.
+bool is_live(const StartRows& start, const JobRow& live) {
+  const JobFacts& first = start.front()->facts;
+  if (first.start_s && live.facts.start_s) return first.start_s == live.facts.start_s;
+  return first.submit_s == live.facts.submit_s;
+}
+
 /// What a run, or slurmctld, says about the restart count of a start.
 Maybe told_restart(const StartRows& start, const std::vector<const Witness*>& witnesses,
                    const JobRow* live) {
-  if (live != nullptr && live->restarts && live->facts.start_s &&
-      covers(start, *live->facts.start_s)) {
-    return live->restarts;
-  }
+  if (live != nullptr && live->restarts && is_live(start, *live)) return live->restarts;
   for (const Witness* witness : witnesses) {
     if (covers(start, witness->begin_s)) return witness->restart_count;
   }
@@ -107,7 +121,7 @@ void fill(JobFacts& into, const JobFacts& from) {
        {&JobFacts::array_job_id, &JobFacts::array_task_id, &JobFacts::het_job_id,
         &JobFacts::het_offset, &JobFacts::uid, &JobFacts::eligible_s, &JobFacts::start_s,
         &JobFacts::time_limit_s, &JobFacts::suspended_s, &JobFacts::requested_nodes,
-        &JobFacts::requested_cpus}) {
+        &JobFacts::requested_cpus, &JobFacts::requested_time_limit_s, &JobFacts::helper_of}) {
     if (!(into.*number)) into.*number = from.*number;
   }
   for (MaybeText JobFacts::*text :
@@ -118,8 +132,8 @@ void fill(JobFacts& into, const JobFacts& from) {
   }
 }
 
-Allocation allocation_of(const JobRow& row) {
-  Allocation allocation;
+HeldAllocation allocation_of(const JobRow& row) {
+  HeldAllocation allocation;
   allocation.begin_ns = interval_begin(row) * kSecond;
   if (row.facts.end_s) allocation.end_ns = *row.facts.end_s * kSecond;
   allocation.state = row.facts.state;
@@ -128,50 +142,61 @@ Allocation allocation_of(const JobRow& row) {
   allocation.cpus = row.cpus;
   allocation.memory_bytes = row.memory_bytes;
   allocation.nodes = row.each_node;
+  allocation.tres = row.tres;
   return allocation;
 }
 
 void add_allocation(JobRecord& record, const JobRow& row) {
   if (!row.facts.start_s || row.nodes.empty()) return;  // not started, or it holds nothing
   record.allocations.push_back(allocation_of(row));
-  record.tres.push_back(row.tres);
+}
+
+/// slurmdbd counts anew in each row.
+Maybe suspended_in(const StartRows& start) {
+  Maybe sum;
+  for (const JobRow* row : start) {
+    if (row->facts.suspended_s) sum = sum.value_or(0) + *row->facts.suspended_s;
+  }
+  return sum;
 }
 
 JobRecord record_of(const StartRows& start) {
   // The last row knows how it went, the first one what was asked for before any resize.
   const JobFacts& first = start.front()->facts;
-  JobRecord record{start.back()->facts, first.submit_s, {}, {}};
+  JobRecord record{start.back()->facts, first.submit_s, {}, {}, {}};
   record.facts.submit_s = first.submit_s;
   record.facts.eligible_s = first.eligible_s;
   record.facts.start_s = first.start_s;
   record.facts.requested_nodes = first.requested_nodes;
   record.facts.requested_cpus = first.requested_cpus;
   record.facts.requested_memory = first.requested_memory;
+  record.facts.requested_time_limit_s = first.requested_time_limit_s;
+  record.facts.suspended_s = suspended_in(start);
   record.facts.source = "slurmdbd";
   fill(record.facts, first);
   for (const JobRow* row : start) add_allocation(record, *row);
+  for (auto& allocation : record.allocations) allocation.settled = allocation.end_ns.has_value();
   return record;
 }
 
 /// slurmctld's word on what is held now: slurmdbd hears of it a moment later.
 void join_allocation(JobRecord& record, const JobRow& live) {
   if (!live.facts.start_s || live.nodes.empty()) return;
-  Allocation now = allocation_of(live);
+  HeldAllocation now = allocation_of(live);
   now.begin_ns = std::max(*live.facts.start_s, live.resize_s.value_or(0)) * kSecond;
   if (!record.allocations.empty()) {
-    Allocation& last = record.allocations.back();
+    HeldAllocation& last = record.allocations.back();
     const std::int64_t later = now.begin_ns - last.begin_ns;
     if (later <= kSlackS * kSecond) {
       now.begin_ns = last.begin_ns;
+      now.settled = last.settled;
       last = std::move(now);
-      record.tres.back() = live.tres;
       return;
     }
     if (!last.end_ns) last.end_ns = now.begin_ns;
     last.state = "RESIZING";
   }
   record.allocations.push_back(std::move(now));
-  record.tres.push_back(live.tres);
 }
 
 /// slurmctld's view of a start that slurmdbd keeps: fresher, and it knows CPUs per node.
@@ -187,24 +212,25 @@ void join_live(JobRecord& record, const JobRow& live) {
   fill(facts, record.facts);
   facts.source = "slurmctld+slurmdbd";
   record.facts = facts;
+  record.suspend_s = live.suspend_s;
+  record.ran_s = live.ran_s;
   join_allocation(record, live);
 }
 
 /// A start that slurmctld alone knows. After a resize the time before is an allocation of which
 /// only the length is known.
 JobRecord live_record(const JobRow& live) {
-  JobRecord record{live.facts, live.facts.submit_s, {}, {}};
+  JobRecord record{live.facts, live.facts.submit_s, {}, live.suspend_s, live.ran_s};
   record.facts.restart_count = live.restarts.value_or(0);
   record.facts.source = "slurmctld";
   const Maybe start = live.facts.start_s;
   const bool resized = start && live.resize_s && *live.resize_s > *start;
   if (resized) {
-    Allocation before;
+    HeldAllocation before;
     before.begin_ns = *start * kSecond;
     before.end_ns = *live.resize_s * kSecond;
     before.state = "RESIZING";
     record.allocations.push_back(before);
-    record.tres.emplace_back();
   }
   add_allocation(record, live);
   if (resized && record.allocations.size() > 1) {
@@ -247,7 +273,7 @@ std::vector<JobRecord> assemble_records(const std::vector<JobRow>& slurmctld,
     const auto shown = live.find(key);
     const JobRow* now = shown == live.end() ? nullptr : shown->second;
     const std::size_t from = records.size();
-    for (const auto& chain : split_chains(split_starts(rows), told[key], now)) {
+    for (const auto& chain : split_chains(split_starts(rows, now), told[key], now)) {
       for (std::size_t i = 0; i < chain.starts.size(); ++i) {
         JobRecord record = record_of(chain.starts[i]);
         record.facts.restart_count = chain.first_restart + static_cast<std::int64_t>(i);

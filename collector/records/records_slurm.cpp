@@ -1,187 +1,24 @@
-// Records through libslurm. The mapping of fields is what these functions say; units: Slurm's
-// minutes and MiB become s and B.
-#include <fcntl.h>
+// Records through libslurm: see slurm_rows.h for the mapping of fields.
 #include <slurm/slurm.h>
 #include <slurm/slurmdb.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <set>
 
-#include "collector/records/job_details.h"
-#include "collector/records/records.h"
+#include "collector/records/load_since.h"
+#include "collector/records/own_stderr.h"
+#include "collector/records/record_source.h"
+#include "collector/records/records_words.h"
+#include "collector/records/slurm_rows.h"
 
 namespace sphase {
 namespace {
 
 constexpr std::int64_t kDayS = 86400;
-
-Maybe number(std::uint32_t value) {
-  if (value == NO_VAL || value == INFINITE) return std::nullopt;
-  return value;
-}
-Maybe positive(std::uint32_t value) {
-  const Maybe known = number(value);
-  return known && *known > 0 ? known : std::nullopt;
-}
-Maybe time_of(time_t value) { return value > 0 ? Maybe(value) : std::nullopt; }
-MaybeText text(const char* value) {
-  return value != nullptr && *value != '\0' ? MaybeText(value) : std::nullopt;
-}
-std::string plain(const char* value) { return value != nullptr ? value : ""; }
-
-Maybe seconds_of(std::uint32_t minutes) {
-  const Maybe known = number(minutes);
-  return known ? Maybe(*known * 60) : std::nullopt;
-}
-
-/// libslurm writes its own errors to stderr; ours are one line.
-class QuietStderr {
- public:
-  QuietStderr() : saved_(::dup(STDERR_FILENO)) {
-    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (null < 0) return;
-    ::dup2(null, STDERR_FILENO);
-    ::close(null);
-  }
-  QuietStderr(const QuietStderr&) = delete;
-  QuietStderr& operator=(const QuietStderr&) = delete;
-  ~QuietStderr() {
-    if (saved_ < 0) return;
-    ::dup2(saved_, STDERR_FILENO);
-    ::close(saved_);
-  }
-
- private:
-  int saved_;
-};
-
-/// Names of a host list expression, e.g. "n[1-3]".
-std::vector<std::string> expand(const std::string& expression) {
-  std::vector<std::string> names;
-  const auto list = slurm_hostlist_create(expression.c_str());
-  if (list == nullptr) return names;
-  while (char* name = slurm_hostlist_shift(list)) {
-    names.emplace_back(name);
-    std::free(name);  // NOLINT: slurm_hostlist_shift allocates with malloc
-  }
-  slurm_hostlist_destroy(list);
-  return names;
-}
-
-void set_resources(JobRow& row, const char* nodes, const char* tres) {
-  row.nodes = plain(nodes);
-  if (row.nodes == "None assigned" || row.nodes == "(null)") row.nodes.clear();
-  row.tres = tres_in_words(plain(tres));
-  row.node_count = tres_count(row.tres, "node");
-  row.cpus = tres_count(row.tres, "cpu");
-  row.memory_bytes = tres_count(row.tres, "mem");
-  for (auto& name : expand(row.nodes)) row.each_node.push_back({std::move(name), {}, {}});
-  if (!row.node_count && !row.each_node.empty()) {
-    row.node_count = static_cast<std::int64_t>(row.each_node.size());
-  }
-}
-
-/// CPUs and memory of each node: only slurmctld knows them, and only while it holds the job.
-void set_each_node(JobRow& row, const slurm_job_info_t& job, const JobDetails& details) {
-  std::map<std::string, std::int64_t> memory;
-  for (const auto& [nodes, bytes] : details.node_memory) {
-    for (const auto& name : expand(nodes)) memory[name] = bytes;
-  }
-  for (auto& node : row.each_node) {
-    node.cpus = cpus_on_node(job, node.node);
-    if (const auto found = memory.find(node.node); found != memory.end()) {
-      node.memory_bytes = found->second;
-    }
-  }
-}
-
-/// What slurmctld's and slurmdbd's structures call by the same names.
-template <typename Job>
-void set_shared(JobFacts& facts, const Job& job) {
-  if (job.array_job_id != 0) {
-    facts.array_job_id = job.array_job_id;
-    facts.array_task_id = number(job.array_task_id);
-  }
-  if (job.het_job_id != 0) {
-    facts.het_job_id = job.het_job_id;
-    facts.het_offset = number(job.het_job_offset);
-  }
-  facts.account = text(job.account);
-  facts.partition = text(job.partition);
-  facts.admin_comment = text(job.admin_comment);
-}
-
-JobRow row_of(slurm_job_info_t& job, const std::string& cluster) {
-  JobRow row;
-  JobFacts& facts = row.facts;
-  facts.cluster = job.cluster != nullptr ? job.cluster : cluster;
-  facts.job_id = job.job_id;
-  set_shared(facts, job);
-  facts.uid = job.user_id;
-  facts.user = text(job.user_name);
-  facts.name = text(job.name);
-  facts.qos = text(job.qos);
-  facts.state = state_word(job.job_state);
-  const JobDetails details = job_details(job);
-  facts.state_reason = details.reason;
-  facts.submit_s = time_of(job.submit_time);
-  facts.eligible_s = time_of(job.eligible_time);
-  const std::uint32_t base = job.job_state & JOB_STATE_BASE;
-  const bool started = base != JOB_PENDING;
-  // While it waits, and while it runs, these two are what the scheduler expects.
-  if (started) facts.start_s = time_of(job.start_time);
-  if (base > JOB_SUSPENDED) {
-    facts.end_s = time_of(job.end_time);
-    facts.exit_code = job.exit_code;
-  }
-  facts.time_limit_s = seconds_of(job.time_limit);
-  facts.requested_nodes = positive(job.num_nodes);
-  facts.requested_cpus = positive(job.num_cpus);
-  facts.requested_memory = requested_memory(job.pn_min_memory);
-  row.restarts = job.restart_cnt;
-  row.resize_s = time_of(job.resize_time);
-  if (started) {
-    set_resources(row, job.nodes, job.tres_alloc_str);
-    set_each_node(row, job, details);
-  }
-  return row;
-}
-
-JobRow row_of(const slurmdb_job_rec_t& job) {
-  JobRow row;
-  JobFacts& facts = row.facts;
-  facts.cluster = plain(job.cluster);
-  facts.job_id = job.jobid;
-  set_shared(facts, job);
-  facts.uid = number(job.uid);
-  facts.user = text(job.user);
-  facts.name = text(job.jobname);
-  facts.state = state_word(job.state);
-  facts.submit_s = time_of(job.submit);
-  facts.eligible_s = time_of(job.eligible);
-  facts.start_s = time_of(job.start);
-  facts.end_s = time_of(job.end);
-  if (facts.end_s) facts.exit_code = job.exitcode;
-  facts.time_limit_s = seconds_of(job.timelimit);
-  facts.suspended_s = number(job.suspended);
-  const std::string requested = tres_in_words(plain(job.tres_req_str));
-  facts.requested_nodes = tres_count(requested, "node");
-  facts.requested_cpus = positive(job.req_cpus);
-  facts.requested_memory = requested_memory(job.req_mem);
-  if (!facts.requested_memory) {
-    if (const Maybe bytes = tres_count(requested, "mem")) {
-      facts.requested_memory = std::to_string(*bytes >> 20) + "M";
-    }
-  }
-  set_resources(row, job.nodes, job.tres_alloc_str);
-  return row;
-}
 
 Error slurm_error(const char* what) {
   return Error{std::string(what) + ": " + slurm_strerror(errno)};
@@ -197,39 +34,80 @@ class SlurmRecords : public RecordSource {
   Result<std::vector<JobRow>> from_slurmctld(const RecordQuery& query) override;
   Result<std::vector<JobRow>> from_slurmdbd(const RecordQuery& query) override;
   Result<std::vector<PartitionRow>> partitions() override;
+  std::vector<std::string> hidden() override;
 
  private:
   Status load_conf();
+  Result<std::vector<JobRow>> ask_slurmctld(const RecordQuery& query);
+  Result<std::vector<JobRow>> ask_slurmdbd(const RecordQuery& query);
+  Result<std::vector<PartitionRow>> ask_partitions();
+  void name_qos(void* connection, const std::vector<const slurmdb_job_rec_t*>& jobs);
 
-  std::string cluster_;                   // ClusterName
+  std::string cluster_;                   // ClusterName; "": not known yet
   std::string accounting_ = "not known";  // AccountingStorageType
+  bool jobs_hidden_ = false;              // from us, by PrivateData
+  LoadSince since_;
+  QosNames qos_;
 };
 
+/// Asked once, and again after slurmctld was away: it may have come back as another one.
 Status SlurmRecords::load_conf() {
+  if (!cluster_.empty()) return Done{};
   slurm_conf_t* conf = nullptr;
   if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) {
     return slurm_error("slurmctld could not be asked");
   }
   cluster_ = plain(conf->cluster_name);
   accounting_ = plain(conf->accounting_storage_type);
+  const bool sees_all = ::geteuid() == 0 || ::geteuid() == conf->slurm_user_id;
+  jobs_hidden_ = (conf->private_data & PRIVATE_DATA_JOBS) != 0 && !sees_all;
   slurm_free_ctl_conf(conf);
   return Done{};
 }
 
-Result<std::vector<JobRow>> SlurmRecords::from_slurmctld(const RecordQuery& query) {
-  const QuietStderr quiet;
+std::vector<std::string> SlurmRecords::hidden() {
+  if (!jobs_hidden_) return {};
+  return {
+      "PrivateData=jobs: records of other users' jobs are shown to root, SlurmUser and operators"
+      " alone; what is not shown to user " +
+      std::to_string(::geteuid()) + " is missing"};
+}
+
+/// Cheap, before a row is made of it.
+bool is_wanted(const slurm_job_info_t& job, const RecordQuery& query,
+               const std::set<std::int64_t>& ids) {
+  if (query.every_job || ids.contains(job.job_id) || gave_away(job)) return true;
+  const Maybe parent = expanded_job(plain(job.dependency));
+  return parent && ids.contains(*parent);
+}
+
+Result<std::vector<JobRow>> SlurmRecords::ask_slurmctld(const RecordQuery& query) {
   if (auto loaded = load_conf(); !loaded) return Error{loaded.error()};
+  const std::set<std::int64_t> ids(query.job_ids.begin(), query.job_ids.end());
+  const auto since = since_.time_for(query.job_ids, query.every_job);
   job_info_msg_t* jobs = nullptr;
-  if (slurm_load_jobs(0, &jobs, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) {
+  if (slurm_load_jobs(since, &jobs, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) {
+    if (errno == SLURM_NO_CHANGE_IN_DATA) return std::vector<JobRow>();
     return slurm_error("slurmctld could not be asked");
   }
-  const std::set<std::int64_t> wanted(query.job_ids.begin(), query.job_ids.end());
+  const std::int64_t now_s = ::time(nullptr);
   std::vector<JobRow> rows;
   for (std::uint32_t i = 0; i < jobs->record_count; ++i) {
     slurm_job_info_t& job = jobs->job_array[i];
-    if (wanted.contains(job.job_id)) rows.push_back(row_of(job, cluster_));
+    if (is_wanted(job, query, ids)) rows.push_back(row_of(job, cluster_, now_s));
   }
+  since_.answered(jobs->last_update, query.job_ids, query.every_job);
   slurm_free_job_info_msg(jobs);
+  return rows;
+}
+
+Result<std::vector<JobRow>> SlurmRecords::from_slurmctld(const RecordQuery& query) {
+  Result<std::vector<JobRow>> rows = Error{"not asked"};
+  without_stderr([&] { rows = ask_slurmctld(query); });
+  if (!rows) {
+    cluster_.clear();
+    since_.forget();
+  }
   return rows;
 }
 
@@ -276,9 +154,39 @@ bool keeps_accounts(const std::string& type) {
   return !type.empty() && type != "(null)" && type != "accounting_storage/none";
 }
 
-Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query) {
-  if (!keeps_accounts(accounting_)) return std::vector<JobRow>();
-  const QuietStderr quiet;
+using KeptJobs = std::vector<const slurmdb_job_rec_t*>;
+
+/// The list's own type has other names in later releases.
+template <typename JobList>
+KeptJobs list_of(JobList* jobs) {
+  KeptJobs rows;
+  auto each = slurm_list_iterator_create(jobs);
+  while (const void* job = slurm_list_next(each)) {
+    rows.push_back(static_cast<const slurmdb_job_rec_t*>(job));
+  }
+  slurm_list_iterator_destroy(each);
+  return rows;
+}
+
+/// slurmdbd keeps the number of a quality of service. Asked when a number is new.
+void SlurmRecords::name_qos(void* connection, const KeptJobs& jobs) {
+  bool unknown = false;
+  for (const auto* job : jobs) unknown = unknown || !qos_.contains(job->qosid);
+  if (!unknown) return;
+  slurmdb_qos_cond_t condition{};
+  const auto all = slurmdb_qos_get(connection, &condition);
+  if (all == nullptr) return;
+  auto each = slurm_list_iterator_create(all);
+  while (const void* found = slurm_list_next(each)) {
+    const auto* qos = static_cast<const slurmdb_qos_rec_t*>(found);
+    qos_[qos->id] = plain(qos->name);
+  }
+  slurm_list_iterator_destroy(each);
+  slurm_list_destroy(all);
+  for (const auto* job : jobs) qos_.try_emplace(job->qosid);  // not asked for again
+}
+
+Result<std::vector<JobRow>> SlurmRecords::ask_slurmdbd(const RecordQuery& query) {
   errno = 0;
   void* connection = slurmdb_connection_get(nullptr);
   JobCondition condition(query);
@@ -291,57 +199,30 @@ Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query
     if (none) return std::vector<JobRow>();
     return error;
   }
+  const KeptJobs found = list_of(jobs);
+  name_qos(connection, found);
   std::vector<JobRow> rows;
-  auto each = slurm_list_iterator_create(jobs);
-  while (const void* job = slurm_list_next(each)) {
-    rows.push_back(row_of(*static_cast<const slurmdb_job_rec_t*>(job)));
-  }
-  slurm_list_iterator_destroy(each);
+  for (const auto* job : found) rows.push_back(row_of(*job, qos_));
   slurm_list_destroy(jobs);
   slurmdb_connection_close(&connection);
   return rows;
 }
 
-using Nodes = std::map<std::string, const node_info_t*>;
-
-/// The largest request for one node of the partition that one of its nodes can hold.
-void set_node_limits(PartitionRow& row, const partition_info_t& part, const Nodes& nodes) {
-  std::int64_t memory_mib = 0, cpus = 0;
-  for (const auto& name : expand(plain(part.nodes))) {
-    const auto found = nodes.find(name);
-    if (found == nodes.end()) continue;
-    const node_info_t& node = *found->second;
-    // MemSpecLimit is for Slurm's own daemons; it may carry NO_VAL64.
-    const bool spec = node.mem_spec_limit < node.real_memory;
-    const std::uint64_t usable = node.real_memory - (spec ? node.mem_spec_limit : 0);
-    const auto most = node_memory_mib(usable, node.cpus, part.max_mem_per_cpu);
-    memory_mib = std::max(memory_mib, static_cast<std::int64_t>(most));
-    cpus = std::max<std::int64_t>(cpus, node.cpus);
-  }
-  if (const Maybe most = positive(part.max_cpus_per_node)) cpus = std::min(cpus, *most);
-  if (memory_mib > 0) row.memory_most_bytes = memory_mib << 20;
-  if (cpus > 0) row.cpus_most = cpus;
-}
-
-PartitionRow row_of(const partition_info_t& part, const std::string& cluster, const Nodes& nodes) {
-  PartitionRow row;
-  row.cluster = part.cluster_name != nullptr ? part.cluster_name : cluster;
-  row.name = plain(part.name);
-  row.nodes_least = positive(part.min_nodes);
-  row.nodes_most = positive(part.max_nodes);
-  if (const Maybe total = positive(part.total_nodes)) {
-    row.nodes_most = std::min(row.nodes_most.value_or(*total), *total);
-  }
-  row.time_most_s = seconds_of(part.max_time);
-  set_node_limits(row, part, nodes);
-  return row;
+Result<std::vector<JobRow>> SlurmRecords::from_slurmdbd(const RecordQuery& query) {
+  if (!keeps_accounts(accounting_)) return std::vector<JobRow>();
+  Result<std::vector<JobRow>> rows = Error{"not asked"};
+  without_stderr([&] { rows = ask_slurmdbd(query); });
+  return rows;
 }
 
 Result<std::vector<PartitionRow>> SlurmRecords::partitions() {
-  const QuietStderr quiet;
-  if (cluster_.empty()) {
-    if (auto loaded = load_conf(); !loaded) return Error{loaded.error()};
-  }
+  Result<std::vector<PartitionRow>> rows = Error{"not asked"};
+  without_stderr([&] { rows = ask_partitions(); });
+  return rows;
+}
+
+Result<std::vector<PartitionRow>> SlurmRecords::ask_partitions() {
+  if (auto loaded = load_conf(); !loaded) return Error{loaded.error()};
   node_info_msg_t* all = nullptr;
   if (slurm_load_node(0, &all, SHOW_ALL) != SLURM_SUCCESS) {
     return slurm_error("slurmctld could not be asked for its nodes");

@@ -1,12 +1,11 @@
-// Slurm's own notations, as text: pure functions of records.h.
+#include "collector/records/records_words.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <sstream>
-
-#include "collector/records/records.h"
 
 namespace sphase {
 namespace {
@@ -135,6 +134,31 @@ std::string state_word(std::uint32_t state) {
   if (state & kRequeue) return "REQUEUED";
   const std::uint32_t base = state & 0xff;
   return base < kStates.size() ? std::string(kStates.at(base)) : fmt::format("STATE_{}", base);
+}
+
+bool is_over(const MaybeText& state) {
+  return state && *state != "PENDING" && *state != "RUNNING" && *state != "SUSPENDED";
+}
+
+Maybe expanded_job(std::string_view dependency) {
+  constexpr std::string_view kWord = "expand:";
+  const auto at = dependency.find(kWord);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = dependency.substr(at + kWord.size());
+  std::int64_t job = 0;
+  const auto [stop, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), job);
+  return failed == std::errc() && job > 0 ? Maybe(job) : std::nullopt;
+}
+
+Maybe expanded_by_command(std::string_view command) {
+  // Words of the user's own program may follow; none of them comes before the options.
+  for (const std::string_view option : {" --dependency=", " --dependency ", " -d ", " -d"}) {
+    const auto at = command.find(option);
+    if (at == std::string_view::npos) continue;
+    const std::string_view value = command.substr(at + option.size());
+    return expanded_job(value.substr(0, value.find(' ')));
+  }
+  return std::nullopt;
 }
 
 }  // namespace sphase

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "collector/page/flag_words.h"
 #include "collector/report/format.h"
 #include "collector/report/report_print.h"
-#include "collector/page/flag_words.h"
 
 namespace sphase {
 namespace {

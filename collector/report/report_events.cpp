@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "collector/page/flag_words.h"
 #include "collector/report/format.h"
 #include "collector/report/report_print.h"
 #include "collector/report/table.h"
-#include "collector/page/flag_words.h"
 
 namespace sphase {
 namespace {

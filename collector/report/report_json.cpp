@@ -1,8 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "collector/learn/audit.h"
+#include "collector/page/flag_words.h"
 #include "collector/report/format.h"
 #include "collector/report/report_print.h"
-#include "collector/page/flag_words.h"
 
 namespace sphase {
 namespace {
@@ -20,6 +21,29 @@ Json flags_of(std::uint32_t flags) {
     if (flags & flag.bit) words.push_back(flag.word);
   }
   return words;
+}
+
+/// Before job_submit/phase_resize changed anything, which is told by its line in AdminComment; what
+/// it did not change is as the record has it.
+Json original_request_of(const JobFacts& job) {
+  const auto audit = job.admin_comment ? parse_audit(*job.admin_comment) : std::nullopt;
+  const AuditSizes asked = audit ? audit->asked : AuditSizes{};
+  const AuditSizes set = audit ? audit->set : AuditSizes{};
+  Maybe nodes = asked.nodes, time_s;
+  MaybeText memory;
+  if (asked.time_min) time_s = *asked.time_min * 60;
+  if (asked.memory_mib) {
+    memory = std::to_string(*asked.memory_mib) + "M per " + (asked.memory_per_cpu ? "CPU" : "node");
+  }
+  if (!nodes && !set.nodes) nodes = job.requested_nodes;
+  if (!time_s && !set.time_min) time_s = job.requested_time_limit_s;
+  if (!memory && !set.memory_mib) memory = job.requested_memory;
+  return {{"nodes", json(nodes)},
+          {"tasks", json(asked.tasks)},
+          {"cpus_per_task", json(asked.cpus)},
+          {"memory", json(memory)},
+          {"time_limit_s", json(time_s)},
+          {"changed_at_submission", set.any()}};
 }
 
 Json job_of(const Timeline& timeline) {
@@ -49,6 +73,11 @@ Json job_of(const Timeline& timeline) {
           {"requested_nodes", json(job.requested_nodes)},
           {"requested_cpus", json(job.requested_cpus)},
           {"requested_memory", json(job.requested_memory)},
+          {"requested_time_limit_s", json(job.requested_time_limit_s)},
+          {"original_request", original_request_of(job)},
+          {"array_tasks", json(job.array_tasks)},
+          {"helper_of", json(job.helper_of)},
+          {"helpers", timeline.helpers},
           {"records", json(job.source)},
           {"running", timeline.running},
           {"begin_ns", timeline.begin_ns},
@@ -71,10 +100,23 @@ Json allocation_of(const Allocation& allocation) {
                      {"cpus", json(node.cpus)},
                      {"memory_bytes", json(node.memory_bytes)}});
   }
-  return {{"begin_ns", allocation.begin_ns}, {"end_ns", json(allocation.end_ns)},
-          {"state", json(allocation.state)}, {"node_count", json(allocation.node_count)},
-          {"cpus", json(allocation.cpus)},   {"memory_bytes", json(allocation.memory_bytes)},
-          {"deduced", allocation.deduced},   {"nodes", nodes}};
+  return {{"begin_ns", allocation.begin_ns},
+          {"end_ns", json(allocation.end_ns)},
+          {"state", json(allocation.state)},
+          {"expression", json(allocation.expression)},
+          {"node_count", json(allocation.node_count)},
+          {"cpus", json(allocation.cpus)},
+          {"memory_bytes", json(allocation.memory_bytes)},
+          {"deduced", allocation.deduced},
+          {"nodes", nodes}};
+}
+
+Json suspension_of(const Suspension& suspension) {
+  return {{"begin_ns", suspension.begin_ns}, {"end_ns", json(suspension.end_ns)}};
+}
+
+Json wait_of(const WaitReason& wait) {
+  return {{"begin_ns", wait.begin_ns}, {"end_ns", json(wait.end_ns)}, {"reason", wait.reason}};
 }
 
 Json node_of(const NodeUse& node) {
@@ -182,6 +224,12 @@ Json start_of(const Timeline& timeline, const ReportOptions& options) {
   for (const auto& allocation : timeline.allocations) {
     start["allocations"].push_back(allocation_of(allocation));
   }
+  start["suspensions"] = Json::array();
+  for (const auto& suspension : timeline.suspensions) {
+    start["suspensions"].push_back(suspension_of(suspension));
+  }
+  start["waits"] = Json::array();
+  for (const auto& wait : timeline.waits) start["waits"].push_back(wait_of(wait));
   start["rows"] = Json::array();
   for (const auto& row : options.instances ? timeline.detail : timeline.rows) {
     start["rows"].push_back(row_of(row, options.nodes));

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "collector/page/flag_words.h"
 #include "collector/report/format.h"
 #include "collector/report/report_print.h"
 #include "collector/report/table.h"
-#include "cli/why_print.h"
-#include "collector/page/flag_words.h"
+#include "collector/report/why_print.h"
 #include "collector/timeline/node_names.h"
 
 namespace sphase {

@@ -9,6 +9,7 @@
 
 #include "collector/timeline/node_clocks.h"
 #include "collector/timeline/node_names.h"
+#include "collector/timeline/node_spans.h"
 #include "common/vocabulary.h"
 
 namespace sphase {
@@ -199,6 +200,18 @@ void tell_phases(const Timeline& timeline, Sentences& out) {
   }
 }
 
+/// Time that Slurm says it was suspended and no look saw: it still counts as allocated.
+void tell_suspended(const Timeline& timeline, Sentences& out) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kRoundingS = 2;
+  const std::int64_t seen_s = total_length(suspended_times(timeline)) / kSecond;
+  const std::int64_t unseen_s = timeline.job.suspended_s.value_or(0) - seen_s;
+  if (unseen_s <= kRoundingS) return;
+  out.push_back(
+      fmt::format("it was suspended for {} s at times that nobody looked: they count as "
+                  "allocated and not used",
+                  unseen_s));
+}
+
 void tell_records(const Timeline& timeline, Sentences& out) {
   if (!timeline.job.source) {
     out.push_back(
@@ -226,6 +239,7 @@ void tell_records(const Timeline& timeline, Sentences& out) {
 std::vector<std::string> find_missing(const Timeline& timeline) {
   Sentences out;
   tell_records(timeline, out);
+  tell_suspended(timeline, out);
   tell_notices(timeline, out);
   tell_silent_nodes(timeline, out);
   tell_losses(timeline, out);

@@ -68,7 +68,27 @@ void fill_from_runs(NodeSpan& span, const std::vector<const Run*>& runs) {
   if (!span.memory_bytes) span.memory_bytes = run->job_memory_bytes;
 }
 
+/// The spans without the times in which the job was suspended.
+std::vector<NodeSpan> while_running(const std::vector<NodeSpan>& spans,
+                                    const std::vector<Interval>& suspended) {
+  std::vector<NodeSpan> running;
+  for (const auto& span : spans) {
+    for (const auto& [begin_ns, end_ns] : complement({span.begin_ns, span.end_ns}, suspended)) {
+      running.push_back({span.node, begin_ns, end_ns, span.cpus, span.memory_bytes});
+    }
+  }
+  return running;
+}
+
 }  // namespace
+
+std::vector<Interval> suspended_times(const Timeline& timeline) {
+  std::vector<Interval> times;
+  for (const auto& suspension : timeline.suspensions) {
+    times.emplace_back(suspension.begin_ns, suspension.end_ns.value_or(timeline.end_ns));
+  }
+  return unite(std::move(times));
+}
 
 std::vector<NodeSpan> node_spans(const Timeline& timeline) {
   std::vector<NodeSpan> spans;
@@ -89,7 +109,8 @@ std::vector<NodeSpan> node_spans(const Timeline& timeline) {
     share_rest(allocation.cpus, &NodeSpan::cpus, spans, first);
     share_rest(allocation.memory_bytes, &NodeSpan::memory_bytes, spans, first);
   }
-  return spans;
+  const auto suspended = suspended_times(timeline);
+  return suspended.empty() ? spans : while_running(spans, suspended);
 }
 
 }  // namespace sphase

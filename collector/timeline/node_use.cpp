@@ -91,7 +91,8 @@ void read_io(NodeUse& use, const Run& run, std::int64_t begin_ns, std::int64_t e
   use.io_end_ns = end_ns;
 }
 
-NodeUsage::NodeUsage(const Timeline& timeline) : timeline_(timeline), spans_(node_spans(timeline)) {
+NodeUsage::NodeUsage(const Timeline& timeline)
+    : timeline_(timeline), spans_(node_spans(timeline)), suspended_(suspended_times(timeline)) {
   for (const auto& span : spans_) spans_of_[span.node].push_back(&span);
   for (const auto& run : timeline_.runs) {
     runs_of_[run.node].push_back(&run);
@@ -297,12 +298,19 @@ std::vector<NodeUse> NodeUsage::of_job(std::int64_t begin_ns, std::int64_t end_n
   return uses;
 }
 
+/// Time in which the job was not suspended.
+std::int64_t NodeUsage::running_ns(std::int64_t begin_ns, std::int64_t end_ns) const {
+  if (suspended_.empty()) return end_ns - begin_ns;
+  return total_length(complement({begin_ns, end_ns}, suspended_));
+}
+
 NodeUse NodeUsage::of_run(const Run& run, std::int64_t begin_ns, std::int64_t end_ns) const {
   NodeUse use;
   use.node = run.node;
-  use.time_s = static_cast<double>(end_ns - begin_ns) / kNsPerSecond;
+  const std::int64_t time_ns = running_ns(begin_ns, end_ns);
+  use.time_s = static_cast<double>(time_ns) / kNsPerSecond;
   use.cpus = run.step_cpus;
-  if (run.step_cpus) use.cpu_allocated_ns = *run.step_cpus * (end_ns - begin_ns);
+  if (run.step_cpus) use.cpu_allocated_ns = *run.step_cpus * time_ns;
   Maybe job_cpus = run.job_cpus;
   use.memory_allocated_bytes = run.step_memory_bytes ? run.step_memory_bytes : run.job_memory_bytes;
   const auto spans = spans_of_.find(run.node);

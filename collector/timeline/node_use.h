@@ -60,11 +60,13 @@ class NodeUsage {
   std::vector<Piece> cut_node(const std::string& node) const;
   bool silent(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const;
   bool blind(const std::string& node, std::int64_t begin_ns, std::int64_t end_ns) const;
+  std::int64_t running_ns(std::int64_t begin_ns, std::int64_t end_ns) const;
   void find_incomplete();
   void find_blind();
 
   const Timeline& timeline_;
   std::vector<NodeSpan> spans_;
+  std::vector<Interval> suspended_;
   std::map<std::string, std::vector<const NodeSpan*>> spans_of_;
   std::map<std::string, std::vector<const Run*>> runs_of_;  // by begin
   std::vector<std::int64_t> job_cuts_;                      // edges of the job phases

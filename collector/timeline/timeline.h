@@ -27,11 +27,27 @@ struct JobFacts {
   MaybeText user, account, name, partition, qos, state, state_reason;
   Maybe exit_code;  // wait status
   Maybe submit_s, eligible_s, start_s, end_s, time_limit_s, suspended_s;
-  Maybe requested_nodes, requested_cpus;
+  Maybe requested_nodes, requested_cpus, requested_time_limit_s;  // at submission
   MaybeText requested_memory;
   MaybeText admin_comment;  // holds the audit line of job_submit/phase_resize: learn/audit.h
+  MaybeText array_tasks;    // tasks of an array that wait as one record: "4-9%2"
+  Maybe helper_of;          // job that it was submitted to expand
   MaybeText source;         // 'slurmctld', 'slurmdbd', both; nullopt: neither knew it
   Maybe seen_ns;
+};
+
+/// A time in which the job's tasks were stopped, as far as a look saw it; the sum that Slurm knows
+/// is JobFacts::suspended_s.
+struct Suspension {
+  std::int64_t begin_ns = 0;
+  Maybe end_ns;  // nullopt: still
+};
+
+/// Why the job waited, from the first look that saw it to the first that saw another reason.
+struct WaitReason {
+  std::int64_t begin_ns = 0;
+  Maybe end_ns;  // nullopt: still
+  std::string reason;
 };
 
 struct AllocatedNode {
@@ -113,7 +129,10 @@ struct Timeline {
   bool running = false;                   // not ended as far as is known
   int starts = 1;                         // of this submission that are known
   std::vector<Allocation> allocations;
-  std::vector<Run> runs;  // by step, then node
+  std::vector<Suspension> suspensions;  // by time; they do not overlap
+  std::vector<WaitReason> waits;        // by time
+  std::vector<std::int64_t> helpers;    // job ids submitted to expand this one
+  std::vector<Run> runs;                // by step, then node
   std::vector<Notice> notices;
   std::vector<NodeClock> clocks;  // of nodes that ship; by node
   /// Of a component of a heterogeneous job: phases marked in the script, which runs in the leader.

@@ -1,5 +1,7 @@
 #include "collector/timeline/timeline_load.h"
 
+#include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "collector/timeline/node_clocks.h"
@@ -26,6 +28,53 @@ Status read_allocation_nodes(Database& db, const JobNumber& job, const RecordKey
   return row->status();
 }
 
+/// Binds what identifies a start to parameters 1 to 4.
+void bind_start(Statement& to, const JobNumber& job, const RecordKey& key) {
+  to.bind(1, job.cluster).bind(2, job.job_id).bind(3, key.submit_s).bind(4, key.restart_count);
+}
+
+Maybe to_ns(const Maybe& time_s) { return time_s ? Maybe(*time_s * kSecond) : Maybe(); }
+
+Status read_suspensions(Database& db, const JobNumber& job, const RecordKey& key,
+                        Timeline& timeline) {
+  auto row = db.prepare(
+      "SELECT begin_time, end_time FROM suspension WHERE cluster = ? AND job_id = ? AND"
+      " submit_time = ? AND restart_count = ? ORDER BY begin_time");
+  if (!row) return Error{row.error()};
+  bind_start(*row, job, key);
+  while (row->step()) {
+    timeline.suspensions.push_back({row->integer(0) * kSecond, to_ns(row->maybe_integer(1))});
+  }
+  return row->status();
+}
+
+Status read_waits(Database& db, const JobNumber& job, const RecordKey& key, Timeline& timeline) {
+  auto row = db.prepare(
+      "SELECT begin_time, end_time, reason FROM wait_reason WHERE cluster = ? AND job_id = ? AND"
+      " submit_time = ? AND restart_count = ? ORDER BY begin_time");
+  if (!row) return Error{row.error()};
+  bind_start(*row, job, key);
+  while (row->step()) {
+    timeline.waits.push_back(
+        {row->integer(0) * kSecond, to_ns(row->maybe_integer(1)), row->text(2)});
+  }
+  return row->status();
+}
+
+/// Helpers name the job's number alone, which may have been used before or since: those that were
+/// submitted while this start ran. It has to run before it can be expanded.
+Status read_helpers(Database& db, Timeline& timeline) {
+  if (!timeline.job.start_s) return Done{};
+  auto row = db.prepare(
+      "SELECT DISTINCT job_id FROM job WHERE helper_of = ?2 AND cluster = ?1 AND submit_time >= ?3"
+      " AND (?4 IS NULL OR submit_time <= ?4) ORDER BY job_id");
+  if (!row) return Error{row.error()};
+  row->bind(1, timeline.job.cluster).bind(2, timeline.job.job_id).bind(3, timeline.job.start_s);
+  row->bind(4, timeline.job.end_s);
+  while (row->step()) timeline.helpers.push_back(row->integer(0));
+  return row->status();
+}
+
 Status read_allocations(Database& db, const JobNumber& job, const RecordKey& key,
                         Timeline& timeline) {
   auto row = db.prepare(
@@ -49,7 +98,41 @@ Status read_allocations(Database& db, const JobNumber& job, const RecordKey& key
   return row->status();
 }
 
+/// Tasks of an array that wait are one record, under the array's own number.
+Result<std::vector<JobNumber>> find_waiting_task(Database& db, const JobSelector& selector) {
+  auto row = db.prepare(
+      "SELECT cluster, job_id, array_tasks FROM job WHERE array_job_id = ? AND array_tasks IS NOT"
+      " NULL");
+  if (!row) return Error{row.error()};
+  row->bind(1, selector.job_id);
+  std::vector<JobNumber> jobs;
+  while (row->step()) {
+    JobNumber job{row->text(0), row->integer(1)};
+    const bool meant = selector.cluster.empty() || selector.cluster == job.cluster;
+    if (meant && array_holds(row->text(2), *selector.array_task)) jobs.push_back(job);
+  }
+  if (!row->status()) return Error{row->status().error()};
+  return jobs;
+}
+
 }  // namespace
+
+bool array_holds(std::string_view tasks, std::int64_t task) {
+  tasks = tasks.substr(0, tasks.find('%'));
+  while (!tasks.empty()) {
+    const std::string_view part = tasks.substr(0, tasks.find(','));
+    tasks.remove_prefix(std::min(tasks.size(), part.size() + 1));
+    std::int64_t first = 0, step = 1;
+    const char* const end = part.data() + part.size();
+    auto [stop, failed] = std::from_chars(part.data(), end, first);
+    if (failed != std::errc()) return false;
+    std::int64_t last = first;
+    if (stop != end && *stop == '-') stop = std::from_chars(stop + 1, end, last).ptr;
+    if (stop != end && *stop == ':') std::from_chars(stop + 1, end, step);
+    if (task >= first && task <= last && step > 0 && (task - first) % step == 0) return true;
+  }
+  return false;
+}
 
 Result<std::vector<JobNumber>> find_jobs(Database& db, const JobSelector& selector) {
   std::string which = "job_id = ?1 OR array_job_id = ?1 OR het_job_id = ?1";
@@ -73,6 +156,7 @@ Result<std::vector<JobNumber>> find_jobs(Database& db, const JobSelector& select
     if (selector.cluster.empty() || selector.cluster == job.cluster) jobs.push_back(job);
   }
   if (!row->status()) return Error{row->status().error()};
+  if (jobs.empty() && selector.array_task) return find_waiting_task(db, selector);
   return jobs;
 }
 
@@ -110,11 +194,10 @@ Status load_record(Database& db, const JobNumber& job, const RecordKey& key, Tim
       "SELECT array_job_id, array_task_id, het_job_id, het_offset, uid, user, account, name,"
       " partition, qos, state, state_reason, exit_code, eligible_time, start_time, end_time,"
       " time_limit_s, suspended_s, requested_nodes, requested_cpus, requested_memory,"
-      " admin_comment, source, seen_ns FROM job WHERE cluster = ? AND job_id = ? AND submit_time = "
-      "? AND"
-      " restart_count = ?");
+      " admin_comment, source, seen_ns, requested_time_limit_s, array_tasks, helper_of FROM job"
+      " WHERE cluster = ? AND job_id = ? AND submit_time = ? AND restart_count = ?");
   if (!row) return Error{row.error()};
-  row->bind(1, job.cluster).bind(2, job.job_id).bind(3, key.submit_s).bind(4, key.restart_count);
+  bind_start(*row, job, key);
   if (!row->step()) return row->status();
   JobFacts& facts = timeline.job;
   int at = 0;
@@ -135,8 +218,14 @@ Status load_record(Database& db, const JobNumber& job, const RecordKey& key, Tim
   facts.admin_comment = row->maybe_text(at++);
   facts.source = row->maybe_text(at++);
   facts.seen_ns = row->maybe_integer(at++);
+  facts.requested_time_limit_s = row->maybe_integer(at++);
+  facts.array_tasks = row->maybe_text(at++);
+  facts.helper_of = row->maybe_integer(at++);
   facts.submit_s = key.submit_s;
-  return read_allocations(db, job, key, timeline);
+  for (const auto read : {read_allocations, read_suspensions, read_waits}) {
+    if (auto done = read(db, job, key, timeline); !done) return done;
+  }
+  return read_helpers(db, timeline);
 }
 
 Status load_facts_of_run(Database& db, std::int64_t run_id, JobFacts& facts) {

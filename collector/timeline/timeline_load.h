@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/timeline/job_starts.h"
@@ -19,6 +20,9 @@ struct JobNumber {
 
 /// Jobs that a selector may mean.
 Result<std::vector<JobNumber>> find_jobs(Database& db, const JobSelector& selector);
+
+/// True if the tasks "1,4-9,10-20:2%5" of an array hold this one. Anything else holds none.
+bool array_holds(std::string_view tasks, std::int64_t task);
 
 /// Records and runs of one number.
 Result<std::vector<RecordKey>> load_record_keys(Database& db, const JobNumber& job);

@@ -1,9 +1,11 @@
 -- cluster.db, schema version 4: what all nodes recorded, what slurmctld and slurmdbd know, and what
 -- was learned from both.
 -- Written by sphase-collector, read by sphase. The tables run, task, sample, phase, value,
--- attribute, notice and counter are those of node.db (node.sql, counter.sql and sealed.sql are
--- applied first); run_id is this file's own. Version 3 added counters; version 4 keeps sealed rows as
--- they come. The tables below hold the scheduler's records. Times: s since the Unix epoch, as Slurm keeps them; NULL = not
+-- attribute, notice and counter are those of node.db (node.sql, counter.sql, sealed.sql and
+-- shippers.sql are applied first, records.sql last); run_id is this file's own. Version 3 added
+-- counters; version 4 keeps sealed rows as they come, and has what records.sql, sealed.sql and
+-- shippers.sql have.
+-- The tables below hold the scheduler's records. Times: s since the Unix epoch, as Slurm keeps them; NULL = not
 -- known or not yet.
 
 -- One start of one job, as slurmctld or slurmdbd knows it. A requeued job has one row per start.
@@ -30,12 +32,15 @@ CREATE TABLE job (
   end_time INTEGER,                     -- s; NULL while running
   time_limit_s INTEGER,                 -- s; NULL: none
   suspended_s INTEGER,                  -- s; time it was suspended
-  requested_nodes INTEGER,              -- 1; as far as Slurm still knows
+  requested_nodes INTEGER,              -- 1; at submission; NULL where only a look after a resize was had
   requested_cpus INTEGER,               -- 1
   requested_memory TEXT,                -- -; Slurm's own notation, e.g. '4000M per node', '1G per cpu'
   source TEXT NOT NULL,                 -- -; 'slurmctld' | 'slurmdbd' | 'slurmctld+slurmdbd'
   seen_ns INTEGER NOT NULL,             -- ns; when we last read it
   admin_comment TEXT,                   -- -; AdminComment; holds the audit line of job_submit/phase_resize
+  requested_time_limit_s INTEGER,       -- s; at submission, as far as a look saw it; time_limit_s is the present one
+  array_tasks TEXT,                     -- -; of an array's tasks that wait as one record: '4-9', '4-9%2'
+  helper_of INTEGER,                    -- 1; job id that it was submitted to expand; dependency or command line
   PRIMARY KEY (cluster, job_id, submit_time, restart_count)
 ) WITHOUT ROWID;
 

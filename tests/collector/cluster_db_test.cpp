@@ -69,6 +69,27 @@ TEST_CASE("an older cluster.db is brought up to date and keeps its rows") {
   CHECK(row->text(1) == "alice");
   CHECK(row->is_null(2));
   CHECK(row->integer(3) == 123);
+  auto open = old->prepare("SELECT job_id, since_time FROM open_job");
+  REQUIRE(open);
+  REQUIRE(open->step());  // nobody looked after its end
+  CHECK(open->integer(0) == 123);
+  CHECK(open->integer(1) == kStartS);
+}
+
+TEST_CASE("a job that was looked at well after its end is not opened again by the migration") {
+  const TempFolder folder;
+  make_version(2, folder / "old.db");
+  {
+    auto db = Database::open(folder / "old.db", Database::Mode::kReadWrite);
+    REQUIRE(db);
+    run_sql(*db, "UPDATE job SET seen_ns = (end_time + 601) * 1000000000");
+  }
+  auto db = open_cluster(folder / "old.db");
+  REQUIRE(db);
+  auto open = db->prepare("SELECT count(*) FROM open_job");
+  REQUIRE(open);
+  REQUIRE(open->step());
+  CHECK(open->integer(0) == 0);
 }
 
 TEST_CASE("an older cluster.db is read by nobody before it was brought up to date") {

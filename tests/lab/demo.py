@@ -151,7 +151,7 @@ def hands_off(lab, folder):
     plugstack = (lab.dir / "etc" / "plugstack.conf").read_text()
     lab.set_plugstack(plugstack.replace("default=off", "default=on"))
     command = [lab.build / "collector" / "sphase-collector", "watch", lab.dir / "spool-sphase",
-               "--db", database, "--interval", "1s"]
+               "--db", database, "--interval", "1s", "--records-interval", "1s"]
     say("the site: telemetry for every job (default=on), and " + " ".join(map(str, command)))
     watch = lab.popen_as(None, command)
     try:

@@ -249,6 +249,13 @@ class Lab:
         self._start("slurmctld", env=env)()
         wait_for(lambda: self.run(["scontrol", "ping"]).rc == 0, 20, "slurmctld to answer")
 
+    def slurmdbd_stop(self):
+        self._daemons.stop("slurmdbd")
+
+    def slurmdbd_restart(self):
+        self.slurmdbd_stop()
+        self._start("slurmdbd")()
+
     def wait_idle(self, nodes=None, limit_s=60):
         """Waits until these nodes (default all) are up and not waiting for anything."""
         nodes = nodes or self.nodes

@@ -40,7 +40,8 @@ class Learning(TelemetryCase):
         plugstack = (cls.lab.dir / "etc" / "plugstack.conf").read_text()
         cls.lab.set_plugstack(plugstack.replace("default=off", "default=on"))
         with cls.lab.log("watch").open("w", encoding="utf-8") as log:
-            cls.watch = cls.lab.popen_as(None, [*cls.unit_command(), "--interval", "1s"],
+            cls.watch = cls.lab.popen_as(None, [*cls.unit_command(), "--interval", "1s",
+                                                 "--records-interval", "1s"],
                                          stderr=log)
         cls.addClassCleanup(cls.end_watch)
 

@@ -1,7 +1,7 @@
 // Source: collector/records/records_words.cpp.
-#include <doctest/doctest.h>
+#include "collector/records/records_words.h"
 
-#include "collector/records/records.h"
+#include <doctest/doctest.h>
 
 using namespace sphase;
 
@@ -66,4 +66,17 @@ TEST_CASE("what a job can get of a node is capped by its partition, per node or 
   CHECK(node_memory_mib(64000, 16, 32000) == 32000);
   CHECK(node_memory_mib(64000, 16, kPerCpu | 1000) == 16000);
   CHECK(node_memory_mib(64000, 16, kPerCpu | 8000) == 64000);
+}
+
+TEST_CASE("whom a job expands stands in its dependency or its command line") {
+  CHECK(expanded_job("expand:12") == 12);
+  CHECK(expanded_job("afterany:3,expand:12(unfulfilled)") == 12);
+  for (const char* none : {"", "expand:", "expand:x", "expand:0", "afterok:12"}) {
+    CHECK_FALSE(expanded_job(none).has_value());
+  }
+  CHECK(expanded_by_command("salloc --no-shell -N1 --dependency=expand:12 -J h") == 12);
+  CHECK(expanded_by_command("salloc -d expand:12") == 12);
+  CHECK(expanded_by_command("salloc --dependency expand:12") == 12);
+  CHECK_FALSE(expanded_by_command("sbatch --wrap echo expand:12").has_value());
+  CHECK_FALSE(expanded_by_command("").has_value());
 }

@@ -49,6 +49,52 @@ TEST_CASE("JSON holds everything, with null for what is not known") {
   CHECK_FALSE(solve->contains("nodes"));
 }
 
+TEST_CASE("suspensions, reasons for waiting and helpers are in the JSON") {
+  ClusterFixture cluster;
+  add_job(cluster.db(), {});
+  add_job(cluster.db(), {.job_id = 200, .submit_s = 3, .begin_s = 4, .end_s = 5});
+  const auto key = "'c1',123," + std::to_string(kStartS) + ",0,";
+  run_sql(cluster.db(),
+          "UPDATE job SET helper_of = 123 WHERE job_id = 200;"
+          " INSERT INTO suspension VALUES(" +
+              key + std::to_string(kStartS + 2) + ",NULL); INSERT INTO wait_reason VALUES(" + key +
+              std::to_string(kStartS) + "," + std::to_string(kStartS + 1) + ",'Resources')");
+  const json report = json::parse(report_json(cluster.load("123"), {}));
+  const json& start = report["starts"][0];
+  CHECK(start["suspensions"][0]["begin_ns"] == at(2));
+  CHECK(start["suspensions"][0]["end_ns"].is_null());
+  CHECK(start["waits"][0]["reason"] == "Resources");
+  CHECK(start["waits"][0]["end_ns"] == at(1));
+  CHECK(start["job"]["helpers"] == json::array({200}));
+  const json helper = json::parse(report_json(cluster.load("200"), {}));
+  CHECK(helper["starts"][0]["job"]["helper_of"] == 123);
+}
+
+TEST_CASE("the original request is that of the audit line, or else of the record") {
+  ClusterFixture cluster;
+  add_job(cluster.db(), {});
+  run_sql(cluster.db(),
+          "UPDATE job SET requested_memory = '500M per CPU',"
+          " requested_time_limit_s = 600");
+  const auto original = [&] {
+    return json::parse(
+        report_json(cluster.load("123"), {}))["starts"][0]["job"]["original_request"];
+  };
+  CHECK(original()["nodes"] == 2);
+  CHECK(original()["memory"] == "500M per CPU");
+  CHECK(original()["time_limit_s"] == 600);
+  CHECK(original()["changed_at_submission"] == false);
+  run_sql(cluster.db(),
+          "UPDATE job SET admin_comment = 'sphase/1 profile=1000/p mode=apply from=job"
+          " advice=found runs=3 made=1 asked=nodes:4,tasks:4,memory:8192,time:60"
+          " set=nodes:2,memory:5120 would=- left=-'");
+  CHECK(original()["nodes"] == 4);
+  CHECK(original()["tasks"] == 4);
+  CHECK(original()["memory"] == "8192M per node");
+  CHECK(original()["time_limit_s"] == 3600);
+  CHECK(original()["changed_at_submission"] == true);
+}
+
 TEST_CASE("nodes of every row can be asked for") {
   ClusterFixture cluster;
   add_samples(cluster.db(), add_run(cluster.db(), {}), 0, 10, 2);

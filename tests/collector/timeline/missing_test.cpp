@@ -89,3 +89,14 @@ TEST_CASE("rows that a node gave up, and a file set aside, are told for the job'
   CHECK(says(missing, "/x.damaged"));
   CHECK_FALSE(says(missing, "n9"));
 }
+
+TEST_CASE("suspended time that no look saw is told, what was seen is not") {
+  ClusterFixture cluster;
+  half_a_step(cluster);
+  run_sql(cluster.db(), "UPDATE job SET suspended_s = 5");
+  CHECK(says(cluster.load("123").front().missing, "suspended for 5 s at times that nobody looked"));
+  run_sql(cluster.db(),
+          "INSERT INTO suspension SELECT cluster, job_id, submit_time, restart_count,"
+          " start_time + 2, start_time + 6 FROM job");
+  CHECK_FALSE(says(cluster.load("123").front().missing, "suspended"));
+}

@@ -51,3 +51,16 @@ TEST_CASE("a resize is when the last step on the nodes given back had ended, wit
   CHECK(spans[2].begin_ns == at(5.4));
   CHECK(spans[2].end_ns == at(10));
 }
+
+TEST_CASE("while a job is suspended it holds no node") {
+  Timeline timeline = two_nodes();
+  timeline.suspensions = {{at(2), at(4)}, {at(7), {}}};
+  timeline.end_ns = at(10);
+  const auto spans = node_spans(timeline);
+  REQUIRE(spans.size() == 4);
+  CHECK(spans[0].begin_ns == at(0));
+  CHECK(spans[0].end_ns == at(2));
+  CHECK(spans[1].begin_ns == at(4));
+  CHECK(spans[1].end_ns == at(7));
+  CHECK(spans[1].node == spans[0].node);
+}

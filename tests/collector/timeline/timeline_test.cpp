@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "collector/timeline/timeline_load.h"
 #include "tests/collector/fixture.h"
 
 using namespace sphase;
@@ -216,4 +217,13 @@ TEST_CASE("a report of 512 nodes takes less than a second") {
 #ifdef NDEBUG
   CHECK(took.count() < 1);
 #endif
+}
+
+TEST_CASE("tasks of an array are told from its own notation") {
+  for (const std::int64_t task : {1, 4, 5, 9, 10, 12, 20}) {
+    CHECK(array_holds("1,4-9,10-20:2%5", task));
+  }
+  for (const std::int64_t task : {0, 2, 3, 11, 21})
+    CHECK_FALSE(array_holds("1,4-9,10-20:2%5", task));
+  for (const char* odd : {"", "%", "x", ",", "-", "1-", "5:0"}) CHECK_FALSE(array_holds(odd, 7));
 }

@@ -1,4 +1,4 @@
-#include "cli/observed.h"
+#include "collector/report/observed.h"
 
 #include <fmt/format.h>
 

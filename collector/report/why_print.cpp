@@ -1,4 +1,4 @@
-#include "cli/why_print.h"
+#include "collector/report/why_print.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "collector/learn/reason.h"
 #include "collector/report/format.h"
-#include "cli/observed.h"
+#include "collector/report/observed.h"
 #include "collector/report/report_print.h"
 #include "collector/report/table.h"
-#include "collector/learn/reason.h"
 
 namespace sphase {
 namespace {

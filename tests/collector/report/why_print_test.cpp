@@ -1,12 +1,12 @@
 // Sources: cli/why_print.cpp, cli/observed.cpp.
-#include "cli/why_print.h"
+#include "collector/report/why_print.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "collector/report/format.h"
-#include "cli/observed.h"
+#include "collector/report/observed.h"
 #include "job_submit/decide.h"
 #include "tests/cli/learned_fixture.h"
 

@@ -1,6 +1,7 @@
 #include "collector/watch_round.h"
 
 #include "collector/cluster_db.h"
+#include "collector/retention.h"
 #include "common/clock.h"
 
 namespace sphase {
@@ -39,6 +40,21 @@ void Watcher::learn_news(Database& cluster, const Site& site, Round& round) {
   round.learned = std::move(*learned);
 }
 
+/// A few times an hour is often enough.
+void Watcher::give_up_samples(Database& cluster, const Site& site, Round& round) {
+  constexpr std::int64_t kEveryNs = 600'000'000'000;
+  if (retired_ns_ != 0 && monotonic_ns() - retired_ns_ < kEveryNs) return;
+  retired_ns_ = monotonic_ns();
+  const Retention retention{site.config.sample_days,
+                            static_cast<std::int64_t>(site.config.database_most_mib) << 20};
+  auto retired = retire(cluster, retention, epoch_ns());
+  if (!retired) return fail(round, retired.error());
+  if (retired->still_too_large) {
+    round.problems.push_back(
+        "the database is larger than MaxDatabase, and has no samples left to give up");
+  }
+}
+
 Round Watcher::round(const Site& site, const std::string& db) {
   Round round;
   auto cluster = open_cluster(db);
@@ -48,6 +64,7 @@ Round Watcher::round(const Site& site, const std::string& db) {
   }
   merge(*cluster, round);
   if (!stopped_()) learn_news(*cluster, site, round);
+  if (!stopped_()) give_up_samples(*cluster, site, round);
   return round;
 }
 

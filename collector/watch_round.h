@@ -46,6 +46,7 @@ class Watcher {
  private:
   void merge(Database& cluster, Round& round);
   void learn_news(Database& cluster, const Site& site, Round& round);
+  void give_up_samples(Database& cluster, const Site& site, Round& round);
 
   /// A daemon that is away is asked again after so long at most.
   static constexpr std::int64_t kAwayMostS = 15 * 60;
@@ -54,6 +55,7 @@ class Watcher {
   std::unique_ptr<RecordSource> records_;
   std::function<bool()> stopped_;
   RecordPoller poller_;
+  std::int64_t retired_ns_ = 0;               // when samples were given up last; monotonic
   std::map<std::string, MergedFiles> known_;  // by path
 };
 

@@ -183,7 +183,7 @@ bool parse_collector(std::string_view text, SiteConfig& config) {
     if (text[i] == ':' && ++colons == 1) colon = i;
   }
   if (!bracket && colons > 1) colon = text.size();  // a bare IPv6 address
-  if (bracket && colon != text.size() && colon != end + 1) return false;
+  if (bracket && colon != end + 1) return false;
   const std::string_view host =
       bracket ? std::string_view(text.data() + 1, end - 1) : std::string_view(text.data(), colon);
   if (!copy(host, config.collector_host)) return false;

@@ -62,8 +62,9 @@ std::vector<RowAt> rows_that_count(const std::vector<Segment>& parts, std::strin
 }
 
 Result<StoredRows> StoredRows::prepare(Database& db, const std::string& table) {
-  auto sealed =
-      db.prepare("SELECT data FROM segment WHERE run_id = ? AND source = ? ORDER BY sealed_ns");
+  auto sealed = db.prepare(
+      "SELECT data FROM segment WHERE run_id = ? AND source = ? AND rows > 0"
+      " ORDER BY sealed_ns");
   if (!sealed) return Error{sealed.error()};
   auto raw = db.prepare("SELECT * FROM " + table + " WHERE run_id = ?");
   if (!raw) return Error{raw.error()};

@@ -9,7 +9,7 @@ CREATE TABLE segment (
   run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   source TEXT NOT NULL,                 -- -; table of the rows: 'sample' | 'phase' | 'counter'
   sealed_ns INTEGER NOT NULL,           -- ns; when the node sealed it; with run and source it says which one, also in a copy of the file
-  rows INTEGER NOT NULL,                -- 1; rows in it
+  rows INTEGER NOT NULL,                -- 1; rows in it, 0: they were too old to be kept, and data is empty
   last_ns INTEGER,                      -- ns; of samples: time of the last one; of phases: latest end; of counters: NULL
   data BLOB NOT NULL,                   -- -; all columns of the rows but run_id; format in common/segment.cpp
   UNIQUE (run_id, source, sealed_ns)

@@ -86,11 +86,13 @@ TEST_CASE(
     const auto equals = line.find('=');
     if (!line.empty() && line[0] != '#' && equals != line.npos) keys.insert(line.substr(0, equals));
   }
-  CHECK(keys == std::set<std::string>{"AdviceExpiry", "AdviceTable", "ClusterDatabase", "MaxMemory",
-                                      "MaxNodes", "MaxTime", "MemoryMargin", "MemoryMarginLeast",
-                                      "MinMemory", "MinNodes", "MinRuns", "MinTime", "OptIn",
-                                      "Policy", "ResizeMode", "Threshold", "TimeMargin",
-                                      "WatchInterval"});
+  CHECK(keys == std::set<std::string>{
+                    "AdviceExpiry", "AdviceTable",       "ClusterDatabase", "CollectorAddress",
+                    "MaxDatabase",  "MaxMemory",         "MaxNodes",        "MaxTime",
+                    "MemoryMargin", "MemoryMarginLeast", "MinMemory",       "MinNodes",
+                    "MinRuns",      "MinTime",           "OptIn",           "NodeDatabase",
+                    "Policy",       "ResizeMode",        "SampleDays",      "Threshold",
+                    "TimeMargin",   "TrustedUsers",      "WatchInterval"});
   SiteConfig example;
   const SiteConfig built_in;
   CHECK(parse(text, example).empty());
@@ -112,11 +114,18 @@ TEST_CASE(
                                       c.watch_interval_s,
                                       static_cast<std::uint64_t>(c.policy.kind),
                                       static_cast<std::uint64_t>(c.policy.efficiency_least * 1000),
+                                      c.collector_port,
+                                      c.sample_days,
+                                      c.database_most_mib,
                                       c.rules};
   };
   CHECK(numbers(example) == numbers(built_in));
   CHECK(std::string(example.advice_table) == built_in.advice_table);
   CHECK(std::string(example.cluster_db) == built_in.cluster_db);
+  CHECK(std::string(example.collector_host) == built_in.collector_host);
+  CHECK(std::string(example.collector_address) == built_in.collector_address);
+  CHECK(std::string(example.trusted_users) == built_in.trusted_users);
+  CHECK(std::string(example.node_db) == built_in.node_db);
   for (const char* rule : {"# Partition=", "# Account=", "# Uid="}) {
     const auto at = text.rfind(rule);
     REQUIRE(at != text.npos);
@@ -124,6 +133,25 @@ TEST_CASE(
   }
   CHECK(parse(text, example).empty());
   CHECK(example.rules == 3);
+}
+
+TEST_CASE("the collector is a host, with a port where it is another one") {
+  const auto place = [](const std::string& value) {
+    SiteConfig config;
+    if (!parse("Collector=" + value, config).empty()) return std::string("wrong");
+    return std::string(config.collector_host) + " " + std::to_string(config.collector_port);
+  };
+  CHECK(place("head") == "head 6825");
+  CHECK(place("head.example.org:7000") == "head.example.org 7000");
+  CHECK(place("192.0.2.1:1") == "192.0.2.1 1");
+  CHECK(place("[2001:db8::1]:65535") == "2001:db8::1 65535");
+  CHECK(place("[2001:db8::1]") == "2001:db8::1 6825");
+  CHECK(place("2001:db8::1") == "2001:db8::1 6825");
+  for (const char* bad : {"", ":7000", "head:", "head:0", "head:65536", "head:x", "[::1", "[]:1",
+                          "[::1]x", "[::1]x:1"}) {
+    CAPTURE(bad);
+    CHECK(place(bad) == "wrong");
+  }
 }
 
 TEST_CASE("memory is MiB, or has a suffix") {

@@ -1,9 +1,12 @@
 """The collector of a lab: `sphase-collector serve`, and `sphase-collector node` for each node, as real
 daemons that a test may kill."""
 
+import configparser
 import json
+import shlex
 import signal
 
+from lab import REPO
 from lab_procs import free_ports, wait_for
 from telemetry import build_dir
 
@@ -26,19 +29,25 @@ class Collector:
         with lab.sphase_conf.open("a", encoding="utf-8") as file:
             file.write("\n".join(["", *self._conf, ""]))
 
-    def _start(self, name, *words, prefix=()):
+    def _unit_command(self, what):
+        """ExecStart of an example systemd unit, with this lab's paths."""
+        unit = configparser.ConfigParser(interpolation=None, strict=False)
+        unit.read(REPO / "slurm-conf-examples" / f"sphase-collector-{what}.service")
+        here = {"/usr/sbin/sphase-collector": build_dir() / "collector" / "sphase-collector",
+                "/etc/slurm/sphase.conf": self.lab.sphase_conf}
+        return [here.get(word, word) for word in shlex.split(unit["Service"]["ExecStart"])]
+
+    def _start(self, name, command):
         with self.lab.log(name).open("a", encoding="utf-8") as log:
-            program = build_dir() / "collector" / "sphase-collector"
-            self._running[name] = self.lab.popen_as(
-                None, [*prefix, program, *words, "--conf", self.lab.sphase_conf], stdout=log, stderr=log)
+            self._running[name] = self.lab.popen_as(None, command, stdout=log, stderr=log)
 
     def serve(self):
-        self._start("serve", "serve", "--db", self.database, *self.options,
-                    prefix=self.serve_prefix)
+        self._start("serve", [*self.serve_prefix, *self._unit_command("serve"), "--db",
+                              self.database, *self.options])
 
-    def ship(self, node):
-        self._start(f"ship-{node}", "node", "--node-db", self.lab.node_db(node),
-                    prefix=self.ship_prefix)
+    def ship(self, node, *options):
+        self._start(f"ship-{node}", [*self.ship_prefix, *self._unit_command("node"), "--node-db",
+                                     self.lab.node_db(node), *options])
 
     def start(self):
         self.serve()

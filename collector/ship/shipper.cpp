@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "collector/ingest/sources.h"
 #include "collector/learn/advice_table.h"
@@ -350,24 +352,26 @@ Status Shipper::handle_advice(const Frame& frame) {
   advice_ += part->bytes;
   if (advice_.size() > kMostAdviceBytes) return Error{"the collector's advice table has no end"};
   if (!part->last) return Done{};
+  put_advice(std::exchange(advice_, {}));
+  return Done{};
+}
+
+/// On the collector's own host the table that came is the one that is there.
+void Shipper::put_advice(const std::string& bytes) {
+  std::ifstream there(options_.advice_table, std::ios::binary);
+  if (there && std::string{std::istreambuf_iterator<char>(there), {}} == bytes) return;
   const std::string aside = options_.advice_table + ".came";
   ::unlink(aside.c_str());
   {
     std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-    file.write(advice_.data(), static_cast<std::streamsize>(advice_.size()));
-    if (!file.flush()) {
-      log_("cannot write " + aside + ": the advice table stays as it is");
-      advice_.clear();
-      return Done{};
-    }
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!file.flush()) return log_("cannot write " + aside + ": the advice table stays as it is");
   }
-  advice_.clear();
   auto entries = read_advice_table(aside);
   const auto written = entries ? write_advice_table(options_.advice_table, *entries)
                                : Status(Error{entries.error()});
   ::unlink(aside.c_str());
   if (!written) log_("the advice table stays as it is: " + written.error());
-  return Done{};
 }
 
 }  // namespace sphase

@@ -55,6 +55,7 @@ class Shipper {
   void remember(const Shipment& shipment, std::map<RunName, RunSeen>& told);
   Result<Frame> await(FrameType type);
   Status handle_advice(const Frame& frame);
+  void put_advice(const std::string& bytes);
   Status idle();
   Result<bool> news();
   void note_shipped();

@@ -29,12 +29,12 @@ class Collector:
         with lab.sphase_conf.open("a", encoding="utf-8") as file:
             file.write("\n".join(["", *self._conf, ""]))
 
-    def _unit_command(self, what):
+    def _unit_command(self, what, conf=None):
         """ExecStart of an example systemd unit, with this lab's paths."""
         unit = configparser.ConfigParser(interpolation=None, strict=False)
         unit.read(REPO / "slurm-conf-examples" / f"sphase-collector-{what}.service")
         here = {"/usr/sbin/sphase-collector": build_dir() / "collector" / "sphase-collector",
-                "/etc/slurm/sphase.conf": self.lab.sphase_conf}
+                "/etc/slurm/sphase.conf": conf or self.lab.sphase_conf}
         return [here.get(word, word) for word in shlex.split(unit["Service"]["ExecStart"])]
 
     def _start(self, name, command):
@@ -45,9 +45,9 @@ class Collector:
         self._start("serve", [*self.serve_prefix, *self._unit_command("serve"), "--db",
                               self.database, *self.options])
 
-    def ship(self, node, *options):
-        self._start(f"ship-{node}", [*self.ship_prefix, *self._unit_command("node"), "--node-db",
-                                     self.lab.node_db(node), *options])
+    def ship(self, node, *options, conf=None):
+        self._start(f"ship-{node}", [*self.ship_prefix, *self._unit_command("node", conf),
+                                     "--node-db", self.lab.node_db(node), *options])
 
     def start(self):
         self.serve()

@@ -51,5 +51,30 @@ class Ship(TelemetryCase):
                     self.assertEqual(len(mine), len(getattr(run, name)), (node, table))
 
 
+class Advice(TelemetryCase):
+    lab_name = "shipadvice"
+    lab_nodes = 1
+
+    def test_the_advice_table_reaches_the_host_of_slurmctld(self):
+        collector = Collector(self.lab, conf=["MinRuns=1"],
+                              options=["--records-interval", "1"])
+        collector.serve()
+        self.addCleanup(collector.stop_all)
+        # Another host has another file system.
+        theirs, ours = self.lab.dir / "etc" / "their.conf", self.lab.dir / "their-advice.cdb"
+        table = self.lab.dir / "state-sphase" / "advice.cdb"
+        theirs.write_text(self.lab.sphase_conf.read_text().replace(str(table), str(ours)))
+        collector.ship(self.lab.nodes[0], "--advice", conf=theirs)
+        for profile in ("first", "second"):
+            job = self.srun([self.program("workload"), "-s", "100", "-c", "1200", "-m", "10"],
+                            f"{ON}=profile={profile}", "--mem=200")
+            collector.wait_ended(job.id, 1)
+            wait_for(lambda: profile.encode() in table.read_bytes(), 30, f"advice for {profile}")
+            wait_for(lambda: ours.exists() and ours.read_bytes() == table.read_bytes(), 30,
+                     "the same advice at the other host", 0.2)
+        # Whoever breaks it gets a new one with the next news, and nothing is left beside it.
+        self.assertEqual(list(ours.parent.glob("their-advice.cdb.*")), [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -109,7 +109,7 @@ Result<std::optional<Shipper::Source>> Shipper::open_source() {
   sqlite3_db_config(db->raw(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   // We run at the lowest priority: the one row that we write must not wait for a disk while the
   // recorders wait for us, nor is theirs to be copied by us.
-  auto tuned = db->exec("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0");
+  auto tuned = db->exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
   if (!tuned) return Error{options_.node_db + ": " + tuned.error()};
   auto version = db->user_version();
   if (!version) return Error{options_.node_db + ": " + version.error()};

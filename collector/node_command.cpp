@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,9 +17,17 @@ namespace sphase {
 namespace {
 
 struct Arguments {
-  std::string node_db, conf, collector;
+  std::string node_db, conf, collector, run_dir = "/run/sphase", node;
   bool advice = false;
 };
+
+/// What NodeName is where slurm.conf does not say otherwise (slurm.conf(5), NodeHostname).
+std::string short_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  const std::string whole = name.data();
+  return whole.substr(0, whole.find('.'));
+}
 
 Result<ShipOptions> options_of(const Arguments& arguments, SiteConfig config) {
   if (!arguments.collector.empty()) {
@@ -39,6 +48,12 @@ Result<ShipOptions> options_of(const Arguments& arguments, SiteConfig config) {
   }
   ShipOptions options;
   options.node_db = arguments.node_db.empty() ? config.node_db : arguments.node_db;
+  const std::string node = arguments.node.empty() ? short_host() : arguments.node;
+  for (auto at = options.node_db.find("%n"); at != std::string::npos;
+       at = options.node_db.find("%n", at + node.size())) {
+    options.node_db.replace(at, 2, node);
+  }
+  options.notes = arguments.run_dir + "/notes";
   options.host = config.collector_host;
   options.port = static_cast<std::uint16_t>(config.collector_port);
   options.munge.socket = config.munge_socket;
@@ -88,6 +103,15 @@ void add_node(CLI::App& app, int& code) {
       ->add_option("--node-db", arguments->node_db,
                    "what the recorders write (default: NodeDatabase of sphase.conf)")
       ->type_name("FILE");
+  command
+      ->add_option("--node", arguments->node,
+                   "NodeName, %n in NodeDatabase (default: the host's short name)")
+      ->type_name("NAME");
+  command
+      ->add_option("--run-dir", arguments->run_dir,
+                   "where the plugin leaves notes when it cannot record; run_dir= of "
+                   "plugstack.conf (default: /run/sphase)")
+      ->type_name("DIR");
   command
       ->add_option("--collector", arguments->collector,
                    "HOST or HOST:PORT (default: Collector of sphase.conf)")

@@ -82,7 +82,7 @@ struct SiteConfig {
   char collector_address[64] = "::";  // that `serve` listens at
   char trusted_users[256] = "root,slurm";
   char munge_socket[108] = "";  // "": munged's usual place
-  char node_db[256] = "/var/spool/sphase/node.db";
+  char node_db[256] = "/var/spool/sphase/%n/node.db";
   std::uint32_t sample_days = 30;       // 0: samples are kept for ever
   std::uint64_t database_most_mib = 0;  // 0: no cap
   // Acting.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "common/segment_cell.h"
 
@@ -18,6 +19,8 @@ constexpr std::int64_t kOverlapNs = 2'000'000'000;
 /// larger is not even read.
 constexpr std::size_t kMostSegmentBytes = 2 * kMaxSegmentBytes;
 constexpr int kSegmentsSince = 2, kChangesSince = 3;
+/// Columns of our own before those of `run`, in the query of runs.
+constexpr int kOursInRun = 4;
 
 struct ChildTable {
   const char* name;
@@ -150,8 +153,17 @@ Result<NodeFacts> NodeReader::read_facts() {
   return facts;
 }
 
+/// Puts one value of a query's row into a column. What is of another type than the values before it
+/// becomes NULL, and is counted.
+void NodeReader::append(SegmentColumn& to, const Statement& row, int at) {
+  if (row.type(at) == SQLITE_TEXT) text_bytes_ += row.text_view(at).size();
+  if (add_cell(row, at, to)) return;
+  to.add_null();
+  ++values_refused_;
+}
+
 /// Puts one row of a query into the columns, those before `first` aside; `place` is the value of
-/// the first column. What is of another type than the rows before it becomes NULL, and is counted.
+/// the first column.
 void NodeReader::append(Segment& to, const Statement& row, int first,
                         std::optional<std::int64_t> place) {
   if (to.columns.empty()) {
@@ -164,10 +176,7 @@ void NodeReader::append(Segment& to, const Statement& row, int first,
     to.columns[0].add_null();
   }
   for (int i = first; i < row.columns(); ++i) {
-    SegmentColumn& column = to.columns[static_cast<std::size_t>(i - first) + 1];
-    if (add_cell(row, i, column)) continue;
-    column.add_null();
-    ++values_refused_;
+    append(to.columns[static_cast<std::size_t>(i - first) + 1], row, i);
   }
 }
 
@@ -187,30 +196,49 @@ Status NodeReader::begin_run() {
   return Done{};
 }
 
-/// Adds the current run to the shipment; `run_row_` is at it.
-Status NodeReader::put_run(Shipment& shipment) {
-  constexpr int kOurs = 4;  // columns before those of `run`
-  current_->place = static_cast<std::uint32_t>(shipment.runs.rows());
-  if (shipment.runs.columns.empty()) {
-    for (int i = kOurs; i < run_row_->columns(); ++i) {
-      shipment.runs.columns.emplace_back(run_row_->name(i));
-    }
+/// Which run the current one is, what the receiver has of it, and which segments it lacks;
+/// `run_row_` is at it.
+Status NodeReader::ask() {
+  if (std::exchange(current_->going_on, true)) return Done{};
+  Segment row;
+  for (int i = kOursInRun; i < run_row_->columns(); ++i) {
+    SegmentColumn& column = row.columns.emplace_back(run_row_->name(i));
+    if (!add_cell(*run_row_, i, column)) column.add_null();
   }
-  for (int i = kOurs; i < run_row_->columns(); ++i) {
-    SegmentColumn& column = shipment.runs.columns[static_cast<std::size_t>(i - kOurs)];
-    if (add_cell(*run_row_, i, column)) continue;
-    column.add_null();
-    ++values_refused_;
-  }
-  if (current_->going_on) return Done{};
-  current_->going_on = true;
-  auto name = run_name(shipment.runs, current_->place);
+  auto name = run_name(row, 0);
   if (!name) return Error{"a run has no name: one of its columns is not what it should be"};
   auto seen = seen_(*name);
   if (!seen) return Error{seen.error()};
   current_->name = std::move(*name);
   current_->seen = *seen;
   return list_segments();
+}
+
+/// Adds the current run's row to the shipment. While more of the run is to come, it tells no more
+/// of how far the run is than the receiver knows already: should the rest never arrive, it is asked
+/// for again.
+void NodeReader::put_run(Segment& runs, bool whole) {
+  const RunSeen& seen = current_->seen;
+  const std::int64_t last_ns = run_row_->integer(2);
+  const bool ended = !run_row_->is_null(3);
+  const bool older =
+      seen.known && (last_ns < seen.last_ns || (last_ns == seen.last_ns && seen.end_ns && !ended));
+  if (runs.columns.empty()) {
+    for (int i = kOursInRun; i < run_row_->columns(); ++i) {
+      runs.columns.emplace_back(run_row_->name(i));
+    }
+  }
+  for (int i = kOursInRun; i < run_row_->columns(); ++i) {
+    SegmentColumn& column = runs.columns[static_cast<std::size_t>(i - kOursInRun)];
+    const bool is_last = column.name() == "last_ns", is_end = column.name() == "end_ns";
+    if (whole || older || (!is_last && !is_end)) {
+      append(column, *run_row_, i);
+      continue;
+    }
+    std::optional<std::int64_t> held;
+    if (seen.known) held = is_last ? std::optional(seen.last_ns) : seen.end_ns;
+    if (!held || !column.add(*held)) column.add_null();
+  }
 }
 
 /// Segments that the receiver has not. Ones that have the same time as the newest that it has were
@@ -232,7 +260,9 @@ Status NodeReader::list_segments() {
 /// False: the shipment is full.
 Result<bool> NodeReader::take_segments(Shipment& shipment) {
   for (; current_->segment < current_->segments.size(); ++current_->segment) {
-    if (sealed_bytes_ >= kShipmentBytes) return false;
+    if (sealed_bytes_ >= kShipmentBytes || shipment.sealed.size() >= kShipmentSegments) {
+      return false;
+    }
     const auto [table, id] = current_->segments[current_->segment];
     segment_data_->bind(1, id);
     SealedRows sealed{current_->place, table, 0, ""};
@@ -254,7 +284,9 @@ Result<bool> NodeReader::take_rows() {
   const auto end_ns = run_row_->maybe_integer(3);
   // Known to its end: its rows came with that.
   if (seen.known && end_ns && seen.end_ns == end_ns && seen.last_ns == last_ns) return true;
-  const bool whole = !seen.known || end_ns || last_ns < seen.last_ns;
+  // Known to its beginning: most likely the rest of it never arrived.
+  const bool started = seen.known && seen.last_ns > current_->name.start_ns;
+  const bool whole = !started || end_ns || last_ns < seen.last_ns;
   for (; current_->child < children_.size(); ++current_->child) {
     Child& child = children_[current_->child];
     if (!current_->bound) {
@@ -267,40 +299,45 @@ Result<bool> NodeReader::take_rows() {
       current_->bound = true;
     }
     if (!child.taken) child.taken.emplace();
-    while (child.taken->rows() < kShipmentRows && child.rows->step()) {
+    while (!is_full(*child.taken) && child.rows->step()) {
       append(*child.taken, *child.rows, 1, current_->place);
     }
     if (auto read = child.rows->status(); !read) return Error{read.error()};
     // Full to the last row: whether there is one more is found out with the next shipment.
-    if (child.taken->rows() >= kShipmentRows) return false;
+    if (is_full(*child.taken)) return false;
     current_->bound = false;
   }
   return true;
 }
 
+bool NodeReader::is_full(const Segment& rows) const {
+  return rows.rows() >= kShipmentRows || text_bytes_ >= kShipmentBytes;
+}
+
 /// What belongs to no run: notices that the plugin had to leave in a file.
 Status NodeReader::take_free_notices(Shipment& shipment) {
-  notices_read_ = true;
   auto row = prepare_raw(node_,
                          "SELECT rowid, * FROM main.notice WHERE run_id IS NULL AND rowid > ?"
-                         " ORDER BY rowid LIMIT " +
-                             std::to_string(kShipmentRows));
+                         " ORDER BY rowid");
   if (!row) return Error{row.error()};
   row->bind(1, last_notice_);
   RawRows notices{"notice", {}};
-  while (row->step()) {
+  while (!is_full(notices.rows) && row->step()) {
     last_notice_ = row->integer(0);
     append(notices.rows, *row, 2, std::nullopt);
   }
+  notices_read_ = !is_full(notices.rows);
   if (notices.rows.rows() > 0) shipment.raw.push_back(std::move(notices));
   return row->status();
 }
 
 /// False: the shipment is full and the current run not at its end.
 Result<bool> NodeReader::fill(Shipment& shipment) {
-  if (auto put = put_run(shipment); !put) return Error{put.error()};
+  if (auto asked = ask(); !asked) return Error{asked.error()};
+  current_->place = static_cast<std::uint32_t>(shipment.runs.rows());
   auto whole = take_segments(shipment);
   if (whole && *whole) whole = take_rows();
+  if (whole) put_run(shipment.runs, *whole);
   return whole;
 }
 
@@ -311,7 +348,7 @@ void NodeReader::finish(Shipment& shipment) {
     }
     child.taken.reset();
   }
-  sealed_bytes_ = 0;
+  sealed_bytes_ = text_bytes_ = 0;
   shipment.change = over_ ? std::max(file_change_, told_) : told_;
 }
 
@@ -322,7 +359,7 @@ Result<std::optional<Shipment>> NodeReader::next() {
   if (!notices_read_) {
     if (auto done = take_free_notices(shipment); !done) return Error{done.error()};
   }
-  while (shipment.runs.rows() < kShipmentRuns) {
+  while (notices_read_ && shipment.runs.rows() < kShipmentRuns && text_bytes_ < kShipmentBytes) {
     if (auto begun = begin_run(); !begun) return Error{begun.error()};
     if (!current_) break;
     auto whole = fill(shipment);

@@ -59,12 +59,15 @@ class NodeReader {
   Status prepare_statements(std::int64_t after);
   Result<NodeFacts> read_facts();
   Status begin_run();
-  Status put_run(Shipment& shipment);
+  Status ask();
+  void put_run(Segment& runs, bool whole);
   Status list_segments();
   Result<bool> fill(Shipment& shipment);
   Result<bool> take_segments(Shipment& shipment);
   Result<bool> take_rows();
   Status take_free_notices(Shipment& shipment);
+  bool is_full(const Segment& rows) const;
+  void append(SegmentColumn& to, const Statement& row, int at);
   void append(Segment& to, const Statement& row, int first, std::optional<std::int64_t> place);
   void finish(Shipment& shipment);
 
@@ -74,7 +77,7 @@ class NodeReader {
   std::optional<Statement> run_row_, segment_list_, segment_data_;
   std::vector<Child> children_;
   std::optional<Current> current_;
-  std::size_t sealed_bytes_ = 0;
+  std::size_t sealed_bytes_ = 0, text_bytes_ = 0;  // in the shipment under way
   std::int64_t runs_ = 0, last_notice_ = 0, values_refused_ = 0;
   std::int64_t told_ = 0;  // everything up to this change is told
   std::int64_t file_change_ = 0;

@@ -68,11 +68,13 @@ struct Shipment {
   bool empty() const { return runs.rows() == 0 && raw.empty() && sealed.empty(); }
 };
 
-/// About what one shipment holds at most: more of it goes into the next. A single segment may be
-/// larger.
+/// What one shipment holds at most: more of it goes into the next.
 inline constexpr std::size_t kShipmentRows = 4096;  // of one table
 inline constexpr std::size_t kShipmentRuns = 256;
-inline constexpr std::size_t kShipmentBytes = 1 << 20;  // sealed
+inline constexpr std::size_t kShipmentSegments = 4096;
+/// Once there are so many B of segments, or of texts in the rows beside them, no more are added. A
+/// single segment, or the texts of a single row, may be larger.
+inline constexpr std::size_t kShipmentBytes = 1 << 20;
 
 /// The name of the run in one row of Shipment::runs; nullopt where a column of it is missing.
 std::optional<RunName> run_name(const Segment& runs, std::size_t row);

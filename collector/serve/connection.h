@@ -35,6 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// True if it said nothing for too long.
   bool overdue(std::int64_t now_ns) const;
   bool known() const { return state_ == State::kKnown; }
+  bool closed() const { return state_ == State::kClosed; }
   bool wants_advice() const { return known() && hello_.wants_advice; }
   std::uint64_t number() const { return number_; }
   /// What it ships: node and file.

@@ -182,7 +182,9 @@ bool Server::reserve(std::size_t bytes, const std::shared_ptr<Connection>& conne
 void Server::release(std::size_t bytes) {
   queued_bytes_ -= bytes;
   while (!waiting_.empty()) {
-    const auto next = waiting_.front().lock();
+    auto next = waiting_.front().lock();
+    // It may still live, until what it was writing has failed; but it takes no memory any more.
+    if (next != nullptr && next->closed()) next = nullptr;
     if (next != nullptr &&
         !next->fits(kMostQueuedBytes - std::min(kMostQueuedBytes, queued_bytes_)) &&
         queued_bytes_ > 0) {

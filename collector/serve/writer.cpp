@@ -121,7 +121,7 @@ Status Writer::store_all(const std::vector<Incoming>& all, std::vector<Stored>& 
   if (!transaction) return Error{transaction.error()};
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (auto point = db_.exec("SAVEPOINT one"); !point) return point;
-    const auto done = store_one(all[i]);
+    auto done = store_one(all[i]);
     // A full disk has ended the transaction itself (sqlite.org/lang_transaction.html).
     if (!done && sqlite3_get_autocommit(db_.raw()) != 0) return done;
     if (!done) {
@@ -137,7 +137,7 @@ Status Writer::store_all(const std::vector<Incoming>& all, std::vector<Stored>& 
 }
 
 Status Writer::store_one(const Incoming& incoming) {
-  const auto done = incoming.alive ? note_shipper(incoming, nullptr) : put_rows(incoming);
+  auto done = incoming.alive ? note_shipper(incoming, nullptr) : put_rows(incoming);
   if (!done) forget();
   return done;
 }

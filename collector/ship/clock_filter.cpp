@@ -4,6 +4,12 @@
 #include <cstdlib>
 
 namespace sphase {
+namespace {
+
+/// In the year 2116. Differences of times up to here, and sums of two of them, have room.
+constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
+
+}  // namespace
 
 std::int64_t ClockFilter::band(const Exchange& exchange, std::int64_t now_ns) {
   const std::int64_t age_ns = std::max<std::int64_t>(0, now_ns - exchange.time_ns);
@@ -11,12 +17,17 @@ std::int64_t ClockFilter::band(const Exchange& exchange, std::int64_t now_ns) {
 }
 
 void ClockFilter::add(const ClockTimes& times, std::int64_t back_ns, std::int64_t now_ns) {
+  for (const auto ns : {times.sent_ns, times.came_ns, times.answered_ns, back_ns}) {
+    if (ns < 0 || ns > kLatestNs) return;
+  }
   const std::int64_t delay_ns = (back_ns - times.sent_ns) - (times.answered_ns - times.came_ns);
   if (delay_ns < 0 || times.answered_ns < times.came_ns) return;
   // Ours minus theirs: the opposite of RFC 5905's theta.
   const std::int64_t there_ns = times.sent_ns - times.came_ns;
   const std::int64_t back_offset_ns = back_ns - times.answered_ns;
-  const Exchange fresh{there_ns + (back_offset_ns - there_ns) / 2, delay_ns, now_ns};
+  // The clocks drifted while it was under way, too: it is as old as its question.
+  const Exchange fresh{there_ns + (back_offset_ns - there_ns) / 2, delay_ns,
+                       now_ns - std::max<std::int64_t>(0, back_ns - times.sent_ns)};
   // Further from the others than all that is not sure: a clock was set.
   std::erase_if(kept_, [&](const Exchange& other) {
     return now_ns - other.time_ns > kOldestNs || std::llabs(other.offset_ns - fresh.offset_ns) >

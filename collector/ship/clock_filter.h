@@ -15,7 +15,8 @@ namespace sphase {
 class ClockFilter {
  public:
   /// `times` as the collector answered; `back_ns`: when the answer came, our wall clock; `now_ns`:
-  /// that moment on CLOCK_MONOTONIC. One in which time ran backwards says nothing and is left out.
+  /// that moment on CLOCK_MONOTONIC. One in which time ran backwards, or whose times no clock
+  /// shows, says nothing and is left out.
   void add(const ClockTimes& times, std::int64_t back_ns, std::int64_t now_ns);
 
   /// Ours minus the collector's, of the best exchange; the band grows with its age. nullopt: there
@@ -29,7 +30,7 @@ class ClockFilter {
 
  private:
   struct Exchange {
-    std::int64_t offset_ns, delay_ns, time_ns;
+    std::int64_t offset_ns, delay_ns, time_ns;  // when it was asked; monotonic
   };
   static std::int64_t band(const Exchange& exchange, std::int64_t now_ns);
 

@@ -12,6 +12,7 @@
 #include "collector/ingest/sources.h"
 #include "collector/learn/advice_table.h"
 #include "common/clock.h"
+#include "common/note_file.h"
 #include "common/vocabulary.h"
 
 namespace sphase {
@@ -47,6 +48,29 @@ std::string own_host() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+/// Notes as rows of table `notice` that are of no run. There are 1000 at most.
+RawRows rows_of(const std::vector<NoteFile>& notes) {
+  RawRows raw{"notice", {}};
+  auto& columns = raw.rows.columns;
+  for (const char* name :
+       {"run", "cluster", "job_id", "restart_count", "step", "node", "time_ns", "code", "text"}) {
+    columns.emplace_back(name);
+  }
+  for (const NoteFile& note : notes) {
+    columns[0].add_null();
+    // Each column has one type.
+    (void)columns[1].add(std::string_view(note.cluster));
+    (void)columns[2].add(note.job_id);
+    (void)columns[3].add(note.restart_count);
+    (void)columns[4].add(std::string_view(note.step));
+    (void)columns[5].add(std::string_view(note.node));
+    (void)columns[6].add(note.time_ns);
+    (void)columns[7].add(std::string_view(note.code));
+    (void)columns[8].add(std::string_view(note.text));
+  }
+  return raw;
 }
 
 /// Name of the node, as its recorders know it; that of the host before there was a run.
@@ -99,11 +123,18 @@ void Shipper::run() {
   }
 }
 
+/// Where node.db cannot be written, notes are all that tells why nothing was recorded.
+std::optional<Shipper::Source> Shipper::only_notes() const {
+  const std::vector<NoteFile> notes = read_notes(options_.notes);
+  if (notes.empty()) return std::nullopt;
+  return Source{std::nullopt, "notes", notes.front().node, 0};
+}
+
 /// Opens node.db, if it is there and of a version that numbers its changes.
 Result<std::optional<Shipper::Source>> Shipper::open_source() {
   using Found = std::optional<Source>;
   const std::uint64_t inode = inode_of(options_.node_db);
-  if (inode == 0) return Found();
+  if (inode == 0) return only_notes();
   auto db = Database::open(options_.node_db, Database::Mode::kReadWrite, 5000);
   if (!db) return Error{db.error()};
   sqlite3_db_config(db->raw(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -133,8 +164,9 @@ Status Shipper::session() {
   source_ = std::move(**source);
   seen_.clear();
   advice_.clear();
+  known_ = false;
   notices_ = 0;
-  data_version_ = -1;
+  data_version_ = notes_ns_ = -1;
   if (auto done = peer_.connect(options_.host, options_.port, kConnectMs); !done) return done;
   if (auto done = introduce(*source_); !done) return done;
   if (auto done = measure_clock(kFirstClocks); !done) return done;
@@ -145,6 +177,7 @@ Status Shipper::session() {
     if (*fresh) {
       if (auto done = ship_all(); !done) return done;
     }
+    if (auto done = ship_notes(); !done) return done;
     if (auto done = idle(); !done) return done;
   }
   note_shipped();
@@ -182,10 +215,11 @@ Status Shipper::introduce(const Source& source) {
                  " runs it (TrustedUsers of sphase.conf)"};
   }
   change_ = welcome->change;
+  known_ = true;
   return Done{};
 }
 
-/// The next frame of that type. Advice that comes meanwhile is taken.
+/// The next frame of that type. Advice that comes meanwhile is taken, once we know from whom.
 Result<Frame> Shipper::await(FrameType type) {
   const std::int64_t until_ns = monotonic_ns() + kAnswerMs * kMs;
   for (;;) {
@@ -196,8 +230,9 @@ Result<Frame> Shipper::await(FrameType type) {
     if ((*frame)->type == FrameType::kRefused) {
       return Error{"the collector refuses: " + (*frame)->body.substr(0, 512)};
     }
-    if ((*frame)->type != FrameType::kAdvice)
+    if ((*frame)->type != FrameType::kAdvice || !known_) {
       return Error{"the collector sent what nobody asked for"};
+    }
     if (auto done = handle_advice(**frame); !done) return Error{done.error()};
   }
 }
@@ -221,8 +256,11 @@ std::optional<ClockOffset> Shipper::clock() { return clock_.best(monotonic_ns())
 
 /// True if something was committed to node.db since we looked last.
 Result<bool> Shipper::news() {
-  if (inode_of(options_.node_db) != source_->inode) return Error{"node.db was replaced"};
-  auto query = source_->db.prepare("PRAGMA data_version");
+  if (inode_of(options_.node_db) != source_->inode) {
+    return Error{source_->db ? "node.db was replaced" : "there is a node.db now"};
+  }
+  if (!source_->db) return false;
+  auto query = source_->db->prepare("PRAGMA data_version");
   if (!query) return Error{query.error()};
   const std::int64_t before = data_version_;
   if (query->step()) data_version_ = query->integer(0);
@@ -231,17 +269,35 @@ Result<bool> Shipper::news() {
 }
 
 Status Shipper::ship_all() {
-  if (auto begun = source_->db.exec("BEGIN"); !begun) return begun;
+  if (auto begun = source_->db->exec("BEGIN"); !begun) return begun;
   auto done = ship_pass();
   // Ends the reading either way: while it lasts, the recorders' log cannot be shortened.
-  auto over = source_->db.exec("COMMIT");
+  auto over = source_->db->exec("COMMIT");
   return done ? over : done;
+}
+
+/// Notes whenever their folder has changed; what is known already does no harm.
+Status Shipper::ship_notes() {
+  struct stat facts {};
+  if (::stat(options_.notes.c_str(), &facts) != 0) return Done{};
+  const std::int64_t changed_ns = facts.st_mtim.tv_sec * kSecond + facts.st_mtim.tv_nsec;
+  if (changed_ns == notes_ns_) return Done{};
+  const std::vector<NoteFile> notes = read_notes(options_.notes);
+  if (!notes.empty()) {
+    Shipment shipment;
+    shipment.facts = {source_->node, source_->id, {}, {}};
+    shipment.change = change_;
+    shipment.raw.push_back(rows_of(notes));
+    if (auto done = ship(shipment); !done) return done;
+  }
+  notes_ns_ = changed_ns;
+  return Done{};
 }
 
 /// Everything that is new in the file, as it is at this moment.
 Status Shipper::ship_pass() {
   auto reader = NodeReader::prepare(
-      source_->db.raw(), change_, [this](const RunName& name) { return seen(name); }, notices_);
+      source_->db->raw(), change_, [this](const RunName& name) { return seen(name); }, notices_);
   if (!reader) return Error{reader.error()};
   std::map<RunName, RunSeen> told;
   for (;;) {
@@ -340,10 +396,10 @@ Status Shipper::idle() {
 /// For the recorders: what they give up first when the file is full. Worth no failure.
 void Shipper::note_shipped() {
   noted_ns_ = monotonic_ns();
-  if (change_ == noted_change_) return;
+  if (change_ == noted_change_ || !source_->db) return;
   const auto noted =
-      source_->db.exec("INSERT INTO meta VALUES ('shipped', '" + std::to_string(change_) +
-                       "') ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+      source_->db->exec("INSERT INTO meta VALUES ('shipped', '" + std::to_string(change_) +
+                        "') ON CONFLICT (key) DO UPDATE SET value = excluded.value");
   if (noted) noted_change_ = change_;
 }
 

@@ -17,6 +17,7 @@ namespace sphase {
 
 struct ShipOptions {
   std::string node_db;
+  std::string notes;  // folder where notes lie that no node.db has taken in
   std::string host;
   std::uint16_t port = 6825;
   MungePlace munge;
@@ -38,14 +39,16 @@ class Shipper {
   void run();
 
  private:
-  struct Source {  // the node.db that is open
-    Database db;
+  struct Source {  // the node.db that is open; nullopt: there are notes alone
+    std::optional<Database> db;
     std::string id, node;
     std::uint64_t inode = 0;
   };
 
   Status session();
   Result<std::optional<Source>> open_source();
+  std::optional<Source> only_notes() const;
+  Status ship_notes();
   Status introduce(const Source& source);
   Status measure_clock(int times);
   Status ship_all();
@@ -66,6 +69,7 @@ class Shipper {
   Peer::Stop stop_;
   Log log_;
   Peer peer_;
+  bool known_ = false;  // the peer has shown that it is our collector
   ClockFilter clock_;
   std::optional<Source> source_;
   std::map<RunName, RunSeen> seen_;  // of runs that go on, as the collector has them
@@ -73,6 +77,7 @@ class Shipper {
   std::int64_t noted_change_ = 0;    // written into meta.shipped
   std::int64_t notices_ = 0;         // rowid of the last notice of no run
   std::int64_t data_version_ = -1;
+  std::int64_t notes_ns_ = -1;  // when the folder of notes had changed last
   std::uint64_t number_ = 0;
   std::int64_t clock_ns_ = 0, noted_ns_ = 0, alive_ns_ = 0;  // when last; monotonic
   std::string advice_;                                       // parts that have come

@@ -7,10 +7,11 @@ namespace sphase {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 1024;
-constexpr std::size_t kMostSealed = 1 << 16;
-/// Of raw rows: one part per table.
-constexpr std::size_t kMostRaw = 16;
+/// Of raw rows: one part per table, and one more for notices of no run.
+constexpr std::size_t kMostRaw = 8;
 constexpr std::size_t kMostPartBytes = 8 << 20;
+/// 73 years. What is further off is no clock's; sums of two of these have room.
+constexpr std::int64_t kMostOffsetNs = std::int64_t{1} << 61;
 
 void put_maybe(std::string& out, const std::optional<std::int64_t>& value) {
   out += static_cast<char>(value ? 1 : 0);
@@ -70,10 +71,13 @@ Status put_segment(std::string& out, const Segment& segment) {
   return Done{};
 }
 
-Result<Segment> take_segment(Bytes& bytes) {
+/// One segment may take 100 MB; with `most` rows (kShipmentRows) it takes a tenth of that.
+Result<Segment> take_segment(Bytes& bytes, std::size_t most) {
   const std::string_view encoded = bytes.text(kMostPartBytes);
   if (bytes.failed()) return Error{"it is cut"};
-  return decode_segment(encoded);
+  auto segment = decode_segment(encoded);
+  if (segment && segment->rows() > most) return Error{"more than a shipment holds"};
+  return segment;
 }
 
 Status take_raw(Bytes& bytes, Shipment& shipment) {
@@ -81,7 +85,7 @@ Status take_raw(Bytes& bytes, Shipment& shipment) {
   for (std::size_t i = 0; i < tables; ++i) {
     RawRows raw;
     raw.table = take_text(bytes);
-    auto rows = take_segment(bytes);
+    auto rows = take_segment(bytes, kShipmentRows);
     if (!rows) return Error{rows.error()};
     raw.rows = std::move(*rows);
     shipment.raw.push_back(std::move(raw));
@@ -90,10 +94,10 @@ Status take_raw(Bytes& bytes, Shipment& shipment) {
 }
 
 void take_sealed(Bytes& bytes, Shipment& shipment) {
-  const std::size_t count = bytes.count(kMostSealed);
+  const std::size_t count = bytes.count(kShipmentSegments);
   for (std::size_t i = 0; i < count && !bytes.failed(); ++i) {
     SealedRows sealed;
-    sealed.run = static_cast<std::uint32_t>(bytes.count(kMaxSegmentRows));
+    sealed.run = static_cast<std::uint32_t>(bytes.count(kShipmentRuns));
     sealed.table = static_cast<std::uint32_t>(bytes.count(kSealedTables.size() - 1));
     sealed.sealed_ns = bytes.number();
     sealed.data = std::string(bytes.text(kMostPartBytes));
@@ -142,6 +146,8 @@ std::optional<Hello> parse_hello(std::string_view body) {
   hello.node = take_text(bytes);
   hello.file_id = take_text(bytes);
   hello.wants_advice = bytes.byte() == 1;
+  // The collector signs own_nonce with its own name: nobody is to choose what else that may mean.
+  if (hello.nonce.size() != kNonceBytes || hello.own_nonce.size() != kNonceBytes) bytes.fail();
   return whole(bytes, std::move(hello));
 }
 
@@ -233,6 +239,10 @@ std::optional<ShipHead> parse_ship_head(std::string_view& body) {
     head.clock.emplace();
     head.clock->offset_ns = bytes.number();
     head.clock->band_ns = bytes.number();
+    const bool sane = head.clock->offset_ns >= -kMostOffsetNs &&
+                      head.clock->offset_ns <= kMostOffsetNs && head.clock->band_ns >= 0 &&
+                      head.clock->band_ns <= kMostOffsetNs;
+    if (!sane) bytes.fail();
   }
   if (bytes.failed()) return std::nullopt;
   body.remove_prefix(body.size() - bytes.left());
@@ -270,7 +280,7 @@ Result<Shipment> parse_shipment(std::string_view body) {
   shipment.facts.id = take_text(bytes);
   shipment.facts.rows_deleted = take_maybe_text(bytes);
   shipment.facts.damaged = take_maybe_text(bytes);
-  auto runs = take_segment(bytes);
+  auto runs = take_segment(bytes, kShipmentRuns);
   if (!runs) return Error{"runs: " + runs.error()};
   shipment.runs = std::move(*runs);
   if (auto raw = take_raw(bytes, shipment); !raw) return Error{"rows: " + raw.error()};

@@ -47,7 +47,8 @@ class Collector:
 
     def ship(self, node, *options, conf=None):
         self._start(f"ship-{node}", [*self.ship_prefix, *self._unit_command("node", conf),
-                                     "--node-db", self.lab.node_db(node), *options])
+                                     "--node-db", self.lab.node_db(node), "--run-dir",
+                                     self.lab.dir / "run-sphase", *options])
 
     def start(self):
         self.serve()

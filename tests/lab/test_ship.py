@@ -1,11 +1,8 @@
 """What the nodes record arrives at the collector, as it comes and all of it, whatever is killed."""
 
-import json
-import random
-import tempfile
+import re
 import time
 import unittest
-from pathlib import Path
 
 from collector import Collector
 from telemetry import ON, TelemetryCase, U1, read_runs, wait_for
@@ -49,6 +46,16 @@ class Ship(TelemetryCase):
                     mine = [row for row in self.collector.rows(table, job.id)
                             if row["node"] == node]
                     self.assertEqual(len(mine), len(getattr(run, name)), (node, table))
+
+    def test_why_a_node_recorded_nothing_is_known_too(self):
+        plugstack = (self.lab.dir / "etc" / "plugstack.conf").read_text()
+        self.addCleanup(self.lab.set_plugstack, plugstack)
+        self.lab.set_plugstack(re.sub(r"node_db=\S+", "node_db=/proc/nowhere/node.db", plugstack))
+        job = self.srun(["true"], ON)
+        wait_for(lambda: self.collector.report(job.id), 30, "the job to be known", 0.2)
+        [notice] = self.collector.report(job.id)["notices"]
+        self.assertEqual(notice["code"], "store-failed", notice)
+        self.assertIn("/proc", notice["text"])
 
 
 class Advice(TelemetryCase):

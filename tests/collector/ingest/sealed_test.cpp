@@ -1,68 +1,15 @@
 // What the recorder sealed, merged: the same rows as if they had stayed raw.
 #include <doctest/doctest.h>
 
-#include <map>
-
 #include "collector/ingest/merge.h"
 #include "collector/ingest/store.h"
-#include "collector/timeline/stored_rows.h"
 #include "spank/recorder/store/seal.h"
-#include "tests/collector/fixture.h"
+#include "tests/collector/ingest/stored_dump.h"
 
 using namespace sphase;
 using namespace sphase::testing;
 
 namespace {
-
-std::int64_t number(Database& db, const std::string& sql) {
-  auto query = db.prepare(sql);
-  REQUIRE_MESSAGE(query, (query ? "" : query.error()));
-  REQUIRE(query->step());
-  return query->integer(0);
-}
-
-std::string text(Database& db, const std::string& sql) {
-  auto query = db.prepare(sql);
-  REQUIRE(query);
-  return query->step() ? query->maybe_text(0).value_or("NULL") : "no row";
-}
-
-/// One value of a row, as text.
-std::string cell(const SegmentColumn& column, std::size_t row) {
-  if (column.is_null(row)) return "NULL";
-  if (column.type() == SegmentColumn::Type::kText) return column.text(row);
-  return std::to_string(column.integer(row));
-}
-
-using Row = std::map<std::string, std::string>;
-
-/// Rows of one table of all runs, sealed or not, by their key: of several with one key the one that
-/// counts.
-std::map<std::string, Row> rows(Database& db, const std::string& table) {
-  std::map<std::string, Row> found;
-  auto stored = StoredRows::prepare(db, table);
-  REQUIRE(stored);
-  auto run = db.prepare("SELECT run_id FROM run ORDER BY run_id");
-  REQUIRE(run);
-  while (run->step()) {
-    std::int64_t unreadable = 0;
-    auto parts = stored->of_run(run->integer(0), unreadable);
-    REQUIRE_MESSAGE(parts, (parts ? "" : parts.error()));
-    CHECK(unreadable == 0);
-    for (const Segment& part : *parts) {
-      for (std::size_t i = 0; i < part.rows(); ++i) {
-        Row row;
-        for (const auto& column : part.columns) row[column.name()] = cell(column, i);
-        std::string key = run->text(0);
-        for (const char* name : {"time_ns", "kind", "scope", "task", "path", "number", "event"}) {
-          key += "|" + (part.find(name) != nullptr ? row[name] : "");
-        }
-        found[key] = row;
-      }
-    }
-  }
-  return found;
-}
 
 std::size_t count(ClusterFixture& cluster, const std::string& table) {
   return rows(cluster.db(), table).size();
@@ -73,19 +20,6 @@ std::size_t count(ClusterFixture& cluster, const std::string& table, const std::
   std::size_t same = 0;
   for (auto& [key, row] : rows(cluster.db(), table)) same += row[column] == value ? 1 : 0;
   return same;
-}
-
-/// Rows of the tables that may be sealed, as text.
-std::string dump(Database& db) {
-  std::string out;
-  for (const std::string table : {"sample", "phase", "counter"}) {
-    for (const auto& [key, row] : rows(db, table)) {
-      out += table + " " + key;
-      for (const auto& [name, value] : row) out += "|" + value;
-      out += "\n";
-    }
-  }
-  return out;
 }
 
 /// A node.db with one run of 100 s, 101 samples, 60 phases and their counters.
@@ -136,7 +70,7 @@ std::string dump_of_raw() {
   ClusterFixture cluster;
   const Node node(cluster.folder() / "n1/node.db");
   merge(cluster, node.path());
-  return dump(cluster.db());
+  return dump_sealed(cluster.db());
 }
 
 }  // namespace
@@ -147,7 +81,7 @@ TEST_CASE("sealed rows are merged as if they were raw") {
   node.seal();
   REQUIRE(number(node.db(), "SELECT count(*) FROM sample") == 0);
   const auto merged = merge(cluster, node.path());
-  CHECK(dump(cluster.db()) == dump_of_raw());
+  CHECK(dump_sealed(cluster.db()) == dump_of_raw());
   CHECK(merged.rows == 101 + 60 + 60);
   CHECK(merged.warning == "");
 }
@@ -170,7 +104,7 @@ TEST_CASE("sealed rows that were merged are not read again, and nothing comes tw
   node.seal();
   run_sql(node.db(), "UPDATE run SET last_ns = last_ns + 1");
   merge(cluster, node.path());
-  const std::string before = dump(cluster.db());
+  const std::string before = dump_sealed(cluster.db());
   CHECK(count(cluster, "sample") == 101);
   // What is merged already may even become unreadable.
   run_sql(node.db(), "UPDATE segment SET data = x'00'");
@@ -178,7 +112,7 @@ TEST_CASE("sealed rows that were merged are not read again, and nothing comes tw
   const auto again = merge(cluster, node.path());
   CHECK(again.warning == "");
   CHECK(again.rows == 0);
-  CHECK(dump(cluster.db()) == before);
+  CHECK(dump_sealed(cluster.db()) == before);
 }
 
 TEST_CASE("the same sealed rows in a copy of the file are one") {
@@ -191,7 +125,7 @@ TEST_CASE("the same sealed rows in a copy of the file are one") {
   std::filesystem::copy(cluster.folder() / "n1/node.db", cluster.folder() / "copy/node.db");
   merge(cluster, cluster.folder() / "n1/node.db");
   CHECK(merge(cluster, cluster.folder() / "copy/node.db").rows == 0);
-  CHECK(dump(cluster.db()) == dump_of_raw());
+  CHECK(dump_sealed(cluster.db()) == dump_of_raw());
 }
 
 TEST_CASE(
@@ -231,9 +165,9 @@ TEST_CASE("an older copy with sealed rows never undoes what a newer one said") {
             {.path = "solve", .begin_s = 1, .end_s = 1.9, .number = 1, .count = 2});
   run_sql(node.db(), "UPDATE run SET last_ns = last_ns + 1");
   merge(cluster, node.path());
-  const std::string before = dump(cluster.db());
+  const std::string before = dump_sealed(cluster.db());
   merge(cluster, old);
-  CHECK(dump(cluster.db()) == before);
+  CHECK(dump_sealed(cluster.db()) == before);
   CHECK(count(cluster, "phase", "count", "2") == 1);
 }
 
@@ -284,7 +218,7 @@ TEST_CASE("a segment whose rows the table refuses is told like a damaged one") {
   REQUIRE(insert->bind_blob(1, *bytes).run());
   const auto merged = merge(cluster, node.path());
   CHECK(merged.warning.find("could not be read: it has no rows of it") != std::string::npos);
-  CHECK(dump(cluster.db()) == dump_of_raw());
+  CHECK(dump_sealed(cluster.db()) == dump_of_raw());
 }
 
 TEST_CASE("columns that only one side has do not matter in a segment") {

@@ -9,6 +9,7 @@
 #include "cli/mark.h"
 #include "cli/profile.h"
 #include "cli/report.h"
+#include "cli/web.h"
 #include "cli/why.h"
 
 namespace {
@@ -41,6 +42,7 @@ int run(int argc, char** argv) {
   sphase::add_why(app, code);
   sphase::add_dry_run(app, code);
   sphase::add_profile(app, code);
+  sphase::add_web(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,13 +1,16 @@
 #include "collector/serve_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
 #include "collector/file_lock.h"
+#include "collector/http/http_server.h"
 #include "collector/serve/server.h"
 #include "collector/site.h"
 #include "collector/stop_signals.h"
@@ -18,7 +21,7 @@ namespace sphase {
 namespace {
 
 struct Arguments {
-  std::string db, conf, address;
+  std::string db, conf, address, http;
   int port = -1;
   std::int64_t records_interval_s = 60;
   bool no_records = false, all_jobs = false;
@@ -83,7 +86,48 @@ Result<ServeOptions> options_of(const Arguments& arguments, const Site& site,
   return options;
 }
 
+/// The host of Collector=, and what this host calls itself.
+std::vector<std::string> names_of_host(const SiteConfig& config) {
+  std::array<char, 256> own{};
+  ::gethostname(own.data(), own.size() - 1);
+  std::vector<std::string> names;
+  for (const std::string_view name :
+       {std::string_view(config.collector_host), std::string_view(own.data())}) {
+    if (!name.empty()) names.push_back(host_of(name));
+  }
+  return names;
+}
+
+/// nullptr: not asked for.
+Result<std::unique_ptr<HttpServer>> start_http(const std::optional<ListenPlace>& place,
+                                               const ServeOptions& serving,
+                                               const SiteConfig& config) {
+  if (!place) return std::unique_ptr<HttpServer>();
+  const auto caller_of = [munge = serving.munge](const std::string& credential) {
+    return read_credential(munge, credential);
+  };
+  auto server = HttpServer::start(
+      *place, {serving.database, serving.uids, names_of_host(config), caller_of, tell});
+  if (server) {
+    tell(fmt::format("web page at {}", url_of(place->address, (*server)->port())));
+  }
+  return server;
+}
+
+/// nullopt: no web page.
+Result<std::optional<ListenPlace>> http_place(const std::string& given) {
+  if (given.empty()) return std::optional<ListenPlace>();
+  auto place = parse_listen(given);
+  if (!place) return Error{place.error()};
+  return std::optional(*place);
+}
+
 int serve(const Arguments& arguments) {
+  const auto place = http_place(arguments.http);
+  if (!place) {
+    tell(place.error());
+    return 2;
+  }
   auto site = load_site(arguments.conf);
   if (!site) {
     tell(site.error());
@@ -107,6 +151,11 @@ int serve(const Arguments& arguments) {
     return 1;
   }
   tell(fmt::format("serving at {} port {}, into {}", options->address, (*server)->port(), db));
+  auto http = start_http(*place, *options, site->config);
+  if (!http) {
+    tell(http.error());
+    return 1;
+  }
   std::thread serving([&] { (*server)->run(); });
   {
     const Housekeeping housekeeping(arguments, std::move(*site), db);
@@ -153,8 +202,14 @@ void add_serve(CLI::App& app, int& code) {
                     "keep the records of every job that slurmctld holds, not only of those with "
                     "telemetry and their helpers");
   command->add_flag("--no-records", arguments->no_records, "do not ask slurmctld and slurmdbd");
+  command
+      ->add_option("--http", arguments->http,
+                   "where users see their jobs in a browser, live (`sphase web`); a port alone is "
+                   "at 127.0.0.1 (default: nowhere)")
+      ->type_name("[ADDRESS:]PORT");
   command->footer(
       "Example:\n  sphase-collector serve --conf /etc/slurm/sphase.conf\n"
+      "  sphase-collector serve --http 127.0.0.1:6826\n"
       "SIGTERM ends it. A line is logged when something changes. Nodes run `sphase-collector "
       "node`.");
   command->callback([arguments, &code] { code = serve(*arguments); });

@@ -27,7 +27,15 @@ struct PageLimits {
 /// escapes, so that it can stand inside of HTML.
 std::string page_data(const std::vector<Timeline>& starts, const PageLimits& limits = {});
 
-/// The file: the page with `data` (of page_data) in it.
-std::string page_html(std::string_view data);
+enum class PageKind {
+  kFile,  // opens from disk, asks nobody for anything
+  kLive   // from a server: asks it for newer data at /api/job/ID/page while the job goes on
+};
+
+/// The page with `data` (of page_data) in it.
+std::string page_html(std::string_view data, PageKind kind = PageKind::kFile);
+
+/// Its Content-Security-Policy, which stands in the page, too.
+std::string job_page_policy(PageKind kind);
 
 }  // namespace sphase

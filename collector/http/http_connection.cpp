@@ -9,7 +9,8 @@ using boost::system::error_code;
 
 constexpr std::uint32_t kMostHeaderBytes = 8 << 10;
 constexpr std::size_t kMostBufferedBytes = 16 << 10;
-constexpr std::chrono::seconds kIdle{30};
+constexpr std::size_t kMostDrainedBytes = 1 << 20;
+constexpr std::chrono::seconds kIdle{30}, kDraining{2};
 /// For all of an answer: a page of 10 MB over a slow line.
 constexpr std::chrono::seconds kWriting{120};
 
@@ -47,7 +48,10 @@ HttpConnection::HttpConnection(HttpServer& server, boost::asio::ip::tcp::socket 
   stream_.socket().set_option(boost::asio::ip::tcp::no_delay(true), failed);
 }
 
-HttpConnection::~HttpConnection() { server_.closed(); }
+HttpConnection::~HttpConnection() {
+  release();
+  server_.closed();
+}
 
 void HttpConnection::read() {
   parser_.emplace();
@@ -85,6 +89,10 @@ void HttpConnection::refuse(error_code why) {
 }
 
 void HttpConnection::write(HttpAnswer&& answer) {
+  if (!server_.reserve(answer.body.size())) {
+    return write(page_answer(503, "Busy", "Too much is being sent. Try again in a moment."));
+  }
+  reserved_ = answer.body.size();
   response_ = {};
   response_.version(version_);
   response_.result(answer.status);
@@ -99,14 +107,32 @@ void HttpConnection::write(HttpAnswer&& answer) {
 }
 
 void HttpConnection::written(error_code failed) {
+  release();
   if (failed || !keep_) return close();
-  response_ = {};  // the memory of a large page
   read();
+}
+
+void HttpConnection::release() {
+  response_ = {};
+  server_.release(std::exchange(reserved_, 0));
 }
 
 void HttpConnection::close() {
   error_code failed;
   stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, failed);
+  stream_.expires_after(kDraining);
+  drain();
+}
+
+/// Reads what still comes, for a while: closing a socket with unread bytes would take the answer
+/// away from the other end (RFC 9112, 9.6).
+void HttpConnection::drain() {
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(kMostBufferedBytes),
+                          [self = shared_from_this()](error_code failed, std::size_t bytes) {
+                            self->drained_ += bytes;
+                            if (!failed && self->drained_ < kMostDrainedBytes) self->drain();
+                          });
 }
 
 }  // namespace sphase

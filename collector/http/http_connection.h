@@ -28,7 +28,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void refuse(boost::system::error_code why);
   void write(HttpAnswer&& answer);
   void written(boost::system::error_code failed);
+  void release();
   void close();
+  void drain();
 
   HttpServer& server_;
   boost::beast::tcp_stream stream_;
@@ -36,6 +38,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
   boost::beast::http::response<boost::beast::http::string_body> response_;
   bool from_loopback_ = false;
+  std::size_t reserved_ = 0, drained_ = 0;  // B
   bool is_head_ = false, keep_ = false;
   unsigned version_ = 11;
 };

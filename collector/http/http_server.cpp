@@ -9,6 +9,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMostConnections = 256;
+/// Of answers that are not yet sent, together. Small ones always go.
+constexpr std::size_t kMostAnswerBytes = 128 << 20, kSmallBytes = 64 << 10;
 
 }  // namespace
 
@@ -64,6 +66,12 @@ void HttpServer::accept_later() {
   accept_timer_.async_wait([this](error_code cancelled) {
     if (!cancelled) accept();
   });
+}
+
+bool HttpServer::reserve(std::size_t bytes) {
+  if (bytes > kSmallBytes && answer_bytes_ + bytes > kMostAnswerBytes) return false;
+  answer_bytes_ += bytes;
+  return true;
 }
 
 void HttpServer::answer(HttpQuestion question, Done done) {

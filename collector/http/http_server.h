@@ -35,6 +35,9 @@ class HttpServer {
   void answer(HttpQuestion question, Done done);
   void opened() { ++connections_; }
   void closed() { --connections_; }
+  /// False: answers under way have so much memory together that this one has to wait.
+  bool reserve(std::size_t bytes);
+  void release(std::size_t bytes) { answer_bytes_ -= bytes; }
 
  private:
   explicit HttpServer(WebsiteOptions options);
@@ -43,7 +46,7 @@ class HttpServer {
   void accept_later();
 
   Website website_;  // in the thread of `answers_` alone
-  std::size_t connections_ = 0;
+  std::size_t connections_ = 0, answer_bytes_ = 0;
   std::uint16_t port_ = 0;
   boost::asio::io_context io_{1};
   Tcp::acceptor acceptor_;

@@ -56,8 +56,11 @@ class Browser:
         except urllib.error.HTTPError as error:
             raise RuntimeError(json.load(error)["value"]["message"]) from None
 
+    def visit(self, url):
+        self._call("POST", "/url", {"url": url})
+
     def open(self, path):
-        self._call("POST", "/url", {"url": f"file://{path}"})
+        self.visit(f"file://{path}")
         self.wait("globalThis.sphase && sphase.view.start")
         self.settle()
 

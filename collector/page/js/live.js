@@ -38,15 +38,18 @@ const live = {
     return this.take(await answer.json());
   },
 
-  // The next question comes after the answer to the last one: a slow server is asked less often.
+  // The next question comes after the answer to the last one, and of a large job less often: a page
+  // has the server work for a fifth of the time at most.
   async poll() {
+    const begun = performance.now();
     let again = true;
     try {
       again = await this.ask();
     } catch {
       this.say('the collector does not answer; trying again');
     }
-    if (again) setTimeout(() => this.poll(), POLL_MS);
+    const took = performance.now() - begun;
+    if (again) setTimeout(() => this.poll(), Math.max(POLL_MS, 4 * took));
   },
 };
 

@@ -27,7 +27,7 @@ const jobs = {
   },
 
   draw(data) {
-    by_id('whose').textContent = data.all_users ? 'of all users' : 'of yours';
+    by_id('whose').textContent = data.all_users ? 'of all users' : 'yours';
     by_id('jobs').replaceChildren(...data.jobs.map(job => this.row(job)));
     by_id('said').textContent = data.jobs.length === MOST ? `the newest ${MOST}; search for others` :
         data.jobs.length === 0                            ? 'none' :

@@ -174,3 +174,14 @@ TEST_CASE("watch works until SIGTERM, says only what changes, and is alone on it
   INFO(log);
   CHECK(std::count(log.begin(), log.end(), '\n') == 4);
 }
+
+TEST_CASE("a wrong place for the web page is one line, and 2") {
+  const CommandFixture fixture;
+  for (const char* place : {"x", "127.0.0.1", "host:1", "70000"}) {
+    const Said said = fixture.run(
+        {"serve", "--db", fixture.db, "--conf", fixture.conf, "--no-records", "--http", place});
+    CHECK(said.code == 2);
+    CHECK(one_line(said.err));
+    CHECK(said.err.find("127.0.0.1:6826") != std::string::npos);
+  }
+}

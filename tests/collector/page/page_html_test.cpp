@@ -47,3 +47,13 @@ TEST_CASE("marks of the frame that stand in the data stay as they are") {
   const std::string html = page_html("\"@SCRIPT@ @POLICY@\"");
   CHECK(html.find("\"@SCRIPT@ @POLICY@\"") != std::string::npos);
 }
+
+TEST_CASE("the page from a server may ask it for newer data, the file asks nobody") {
+  const std::string live = page_html("{}", PageKind::kLive), file = page_html("{}");
+  CHECK(live.find("connect-src 'self'") != std::string::npos);
+  CHECK(live.find("fetch(") != std::string::npos);
+  CHECK(count(job_page_policy(PageKind::kLive), "'sha256-") == 4);
+  CHECK(file.find("connect-src") == std::string::npos);
+  CHECK(file.find("fetch(") == std::string::npos);
+  CHECK(file.find("@LIVE@") == std::string::npos);
+}

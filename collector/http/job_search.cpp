@@ -14,8 +14,9 @@ constexpr std::size_t kMostWords = 8, kMostTextBytes = 200;
 
 /// Jobs as the scheduler knows them, and after them those of which only runs tell.
 const std::string kKnown =
-    "WITH loose AS (SELECT DISTINCT cluster, job_id FROM run EXCEPT SELECT cluster, job_id FROM"
-    " job), known AS (SELECT cluster, job_id, restart_count, array_job_id, array_task_id,"
+    "WITH loose AS (SELECT * FROM (SELECT cluster, job_id FROM run GROUP BY cluster, job_id) AS r"
+    " WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.cluster = r.cluster AND job.job_id = r.job_id)"
+    "), known AS (SELECT cluster, job_id, restart_count, array_job_id, array_task_id,"
     " het_job_id, het_offset, coalesce(uid, (SELECT uid FROM run WHERE run.cluster = job.cluster"
     " AND run.job_id = job.job_id LIMIT 1)) AS uid, user, name, partition, state, start_time,"
     " end_time, coalesce(start_time, submit_time) AS at FROM job"

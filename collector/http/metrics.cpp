@@ -44,8 +44,10 @@ Result<Metrics> load_metrics(Database& db, const std::string& path, std::int64_t
       {&metrics.nodes_silent, silent},
       {&metrics.rows_deleted, "SELECT coalesce(sum(rows_deleted), 0) FROM shipper"},
       {&metrics.jobs_known,
-       "SELECT count(*) FROM (SELECT cluster, job_id FROM job UNION SELECT cluster, job_id FROM"
-       " run)"},
+       "SELECT (SELECT count(*) FROM (SELECT 1 FROM job GROUP BY cluster, job_id)) +"
+       " (SELECT count(*) FROM (SELECT cluster, job_id FROM run GROUP BY cluster, job_id) AS r "
+       "WHERE"
+       " NOT EXISTS (SELECT 1 FROM job WHERE job.cluster = r.cluster AND job.job_id = r.job_id))"},
       {&metrics.jobs_running,
        "SELECT count(*) FROM open_job WHERE EXISTS (SELECT 1 FROM job WHERE job.cluster ="
        " open_job.cluster AND job.job_id = open_job.job_id AND state = 'RUNNING')"},

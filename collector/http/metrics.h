@@ -19,7 +19,8 @@ struct Metrics {
   std::int64_t requests = 0;  // over HTTP, since the start
 };
 
-/// What the database says; `path` is its file. Cost: 0.1 µs per job and per run that is known.
+/// What the database says; `path` is its file. Cost: 0.13 s with 100 000 jobs of
+/// ten runs each.
 Result<Metrics> load_metrics(Database& db, const std::string& path, std::int64_t now_ns);
 
 std::string metrics_text(const Metrics& metrics);

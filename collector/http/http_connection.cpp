@@ -49,7 +49,7 @@ HttpConnection::HttpConnection(HttpServer& server, boost::asio::ip::tcp::socket 
 }
 
 HttpConnection::~HttpConnection() {
-  release();
+  server_.release(reserved_);
   server_.closed();
 }
 

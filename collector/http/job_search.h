@@ -21,7 +21,7 @@ std::vector<std::string> search_words(std::string_view text);
 
 /// Starts of jobs that the viewer may see and in which every word is found: as the job's number
 /// ("123", "123_4"), its user's number, or in its name, user or state. Newest first, `most` at
-/// most. Cost: 1 µs per job that is known; those of others are not read any further.
+/// most. Cost: 0.2 to 0.3 s with 100 000 jobs of ten runs each.
 Result<std::vector<FoundJob>> search_jobs(Database& db, const Viewer& viewer, std::string_view text,
                                           std::size_t most);
 

@@ -110,9 +110,10 @@ TEST_CASE("wrong usage is one line and 2, a failure is one line and 1") {
   const TempFolder folder;
   make_good(folder);
   run(folder, "$C merge good --db c.db --no-records");
-  for (const char* wrong :
-       {"$S", "$S nonsense", "$S report", "$S report 12x --db c.db", "$S report 123 --what",
-        "$S report 123 --json --csv --db c.db", "$C", "$C merge", "$C merge good --what"}) {
+  for (const char* wrong : {"$S", "$S nonsense", "$S report", "$S report 12x --db c.db",
+                            "$S report 123 --what", "$S report 123 --json --csv --db c.db", "$C",
+                            "$C merge", "$C merge good --what", "$S web --url c1:6826",
+                            "$S web --port 0", "SPHASE_CONF=none $S web", "$S web --conf none"}) {
     const auto result = run(folder, wrong);
     INFO(wrong);
     INFO(result.err);
@@ -137,7 +138,7 @@ TEST_CASE("wrong usage is one line and 2, a failure is one line and 1") {
 TEST_CASE("every command explains itself with an example") {
   const TempFolder folder;
   for (const char* command : {"$S --help", "$S report --help", "$S jobs --help", "$C merge --help",
-                              "$S begin --help", "$S run --help"}) {
+                              "$S begin --help", "$S run --help", "$S web --help"}) {
     const auto result = run(folder, command);
     INFO(command);
     CHECK(result.code == 0);

@@ -5,11 +5,12 @@ const AGAIN_MS = 10000;
 const TYPING_MS = 250;
 
 const jobs = {
-  asked: 0,   // number of the last question: an answer to an earlier one comes too late
+  asked: 0,  // number of the last question: an answer to an earlier one comes too late
   timer: null,
 
   row(job) {
-    const link = element('a', {text: job.id, attributes: {href: `/job/${encodeURIComponent(job.id)}`}});
+    const link =
+        element('a', {text: job.id, attributes: {href: `/job/${encodeURIComponent(job.id)}`}});
     const state = job.state ?? DASH;
     const end_s = job.end_s ?? (job.state === 'RUNNING' ? Date.now() / 1000 : null);
     const time = job.begin_s !== null && end_s !== null ?
@@ -17,7 +18,9 @@ const jobs = {
         DASH;
     return element('tr', {}, [
       element('th', {}, [link]),
-      element('td', {}, [element('span', {text: state, cls: 'badge', attributes: {'data-state': state}})]),
+      element(
+          'td', {},
+          [element('span', {text: state, cls: 'badge', attributes: {'data-state': state}})]),
       element('td', {text: job.user ?? (job.uid === null ? DASH : `uid ${job.uid}`)}),
       element('td', {text: job.name ?? DASH, cls: 'name'}),
       element('td', {text: job.partition ?? DASH}),
@@ -29,15 +32,17 @@ const jobs = {
   draw(data) {
     by_id('whose').textContent = data.all_users ? 'of all users' : 'yours';
     by_id('jobs').replaceChildren(...data.jobs.map(job => this.row(job)));
-    by_id('said').textContent = data.jobs.length === MOST ? `the newest ${MOST}; search for others` :
-        data.jobs.length === 0                            ? 'none' :
-                                                            '';
+    by_id('said').textContent = data.jobs.length === MOST ?
+        `the newest ${MOST}; search for others` :
+        data.jobs.length === 0 ? 'none' :
+                                 '';
   },
 
   async ask() {
     const question = ++this.asked;
     const words = by_id('search').value.trim();
-    const answer = await fetch(`/api/jobs?limit=${MOST}&q=${encodeURIComponent(words)}`, {cache: 'no-store'});
+    const answer =
+        await fetch(`/api/jobs?limit=${MOST}&q=${encodeURIComponent(words)}`, {cache: 'no-store'});
     if (question !== this.asked) return;
     if (answer.status === 401) {
       by_id('said').textContent = 'the session has ended: `sphase web` begins a new one';

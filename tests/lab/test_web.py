@@ -179,12 +179,15 @@ class Web(TelemetryCase):
 
     def test_a_connection_is_kept(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        wires = set()
         for _ in range(3):
             connection.request("GET", "/api/jobs", headers={"Cookie": self.cookies[U1]})
-            self.assertEqual(200, connection.getresponse().read() and 200)
-            wire = connection.sock
-        self.assertIs(wire, connection.sock)
+            answer = connection.getresponse()
+            self.assertEqual(200, answer.status)
+            self.assertIn("jobs", json.loads(answer.read()))
+            wires.add(connection.sock)
         connection.close()
+        self.assertEqual(1, len(wires - {None}), "it was closed in between")
 
     def test_no_more_than_256_connections_are_held(self):
         wires = [socket.create_connection(("127.0.0.1", self.port), timeout=5) for _ in range(260)]

@@ -14,9 +14,9 @@ HOSTILE = "</script><script>alert(1)</script>"
 def make_db(path):
     """A new cluster.db; the schema is in as many files as node.db and cluster.db share."""
     db = sqlite3.connect(path)
-    for name in ("node", "counter", "merged", "cluster"):
+    for name in ("node", "counter", "sealed", "shippers", "cluster", "records"):
         db.executescript((ROOT / "common/schema" / f"{name}.sql").read_text())
-    db.execute("PRAGMA user_version = 3")
+    db.execute("PRAGMA user_version = 4")
     return db
 
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/http/viewer.h"
+#include "collector/answer/viewer.h"
 
 namespace sphase {
 

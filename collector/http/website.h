@@ -12,7 +12,7 @@
 #include "collector/http/answer.h"
 #include "collector/http/sessions.h"
 #include "collector/http/url.h"
-#include "collector/http/viewer.h"
+#include "collector/answer/viewer.h"
 #include "collector/wire/credential.h"
 
 namespace sphase {

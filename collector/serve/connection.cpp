@@ -106,17 +106,22 @@ void Connection::handle() {
   switch (header_.type) {
     case FrameType::kHello:
       return handle_hello();
+    case FrameType::kQuestion:
+      return known() && !ships() ? handle_question() : refuse("a question of somebody unknown");
     case FrameType::kClock:
-      return known() ? answer_clock() : refuse("a Hello comes first");
     case FrameType::kAsk:
-      return known() ? handle_ask() : refuse("a Hello comes first");
     case FrameType::kShip:
-      return known() ? handle_ship(false) : refuse("a Hello comes first");
     case FrameType::kAlive:
-      return known() ? handle_ship(true) : refuse("a Hello comes first");
+      return ships() ? handle_of_node() : refuse("a Hello of a node comes first");
     default:
       return refuse("a frame that only a collector sends");
   }
+}
+
+void Connection::handle_of_node() {
+  if (header_.type == FrameType::kClock) return answer_clock();
+  if (header_.type == FrameType::kAsk) return handle_ask();
+  handle_ship(header_.type == FrameType::kAlive);
 }
 
 void Connection::handle_hello() {
@@ -143,18 +148,21 @@ void Connection::check(const Result<Caller>& caller, const Result<Welcome>& welc
   if (!hello || hello->nonce != nonce_) {
     return refuse("the credential is not of this connection");
   }
-  const auto& uids = server_.options_.uids;
-  if (std::find(uids.begin(), uids.end(), caller->uid) == uids.end()) {
+  const bool asks = hello->node.empty() && hello->file_id.empty();
+  viewer_ = viewer_of(caller->uid, server_.options_.uids);
+  if (!asks && !viewer_.is_operator) {
     return refuse("user " + std::to_string(caller->uid) +
                   " may not ship: see TrustedUsers of sphase.conf");
   }
-  if (hello->node.empty() || hello->file_id.empty()) return refuse("a Hello without a node");
+  if (!asks && (hello->node.empty() || hello->file_id.empty())) {
+    return refuse("a Hello without a node");
+  }
   if (!welcome) return refuse(welcome.error());
   hello_ = *hello;
   state_ = State::kKnown;
   server_.release(std::exchange(in_hand_, 0));
   send(FrameType::kWelcome, body_of(*welcome));
-  server_.introduced(shared_from_this());
+  if (ships()) server_.introduced(shared_from_this());
   read_header();
 }
 
@@ -180,6 +188,23 @@ void Connection::handle_ask() {
       self->server_.release(std::exchange(self->in_hand_, 0));
       if (!seen) return self->refuse(seen.error());
       self->send(FrameType::kSeen, body_of(*seen));
+      self->read_header();
+    });
+  });
+}
+
+/// In a thread of its own: who asks for much keeps no node waiting.
+void Connection::handle_question() {
+  const auto question = parse_question(body_);
+  if (!question) return refuse("a question that cannot be read");
+  busy_ = true;
+  asio::post(server_.question_pool_, [self = shared_from_this(), question = *question] {
+    Reply reply = self->server_.reply_to(self->viewer_, question);
+    asio::post(self->server_.io_, [self, reply = std::move(reply)] {
+      self->busy_ = false;
+      if (self->state_ == State::kClosed) return;
+      self->server_.release(std::exchange(self->in_hand_, 0));
+      self->send(FrameType::kAnswer, std::string(1, static_cast<char>(reply.code)) + reply.text);
       self->read_header();
     });
   });

@@ -35,8 +35,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// True if it said nothing for too long.
   bool overdue(std::int64_t now_ns) const;
   bool known() const { return state_ == State::kKnown; }
+  /// A node; else a user who asks.
+  bool ships() const { return known() && !hello_.node.empty(); }
   bool closed() const { return state_ == State::kClosed; }
-  bool wants_advice() const { return known() && hello_.wants_advice; }
+  bool wants_advice() const { return ships() && hello_.wants_advice; }
   std::uint64_t number() const { return number_; }
   /// What it ships: node and file.
   std::string key() const { return hello_.node + '/' + hello_.file_id; }
@@ -50,8 +52,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void handle();
   void handle_hello();
   void check(const Result<Caller>& caller, const Result<Welcome>& welcome);
+  void handle_of_node();
   void handle_ask();
   void handle_ship(bool alive);
+  void handle_question();
   void answer_clock();
   void send(FrameType type, std::string_view body);
   void write_next();
@@ -65,6 +69,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string peer_;  // its address, for the log
   std::string nonce_;
   Hello hello_;
+  Viewer viewer_;
   std::array<char, kHeaderBytes> header_bytes_{};
   FrameHeader header_;
   std::string body_;

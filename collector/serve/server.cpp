@@ -50,6 +50,7 @@ Server::Server(const ServeOptions& options, Log log)
 Server::~Server() {
   // The writer first: what it tells goes to `io_`, which still stands.
   pool_.join();
+  question_pool_.join();
   writer_.reset();
   connections_.clear();
 }
@@ -229,6 +230,15 @@ Result<std::vector<RunSeen>> Server::seen_of(const std::vector<RunName>& names) 
     all.push_back(*seen);
   }
   return all;
+}
+
+Reply Server::reply_to(const Viewer& viewer, const Question& question) {
+  if (!questions_db_) {
+    auto db = read_cluster(options_.database);
+    if (!db) return {1, kNoDatabase + db.error()};
+    questions_db_.emplace(std::move(*db));
+  }
+  return answer_whole(*questions_db_, viewer, question);
 }
 
 Result<Welcome> Server::welcome_for(const Hello& hello) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/answer/answer.h"
 #include "collector/ingest/store.h"
 #include "collector/serve/writer.h"
 #include "collector/wire/asio.h"
@@ -74,11 +75,13 @@ class Server {
   Result<Store*> answers();
   Result<std::vector<RunSeen>> seen_of(const std::vector<RunName>& names);
   Result<Welcome> welcome_for(const Hello& hello);
+  // In the other one, from another.
+  Reply reply_to(const Viewer& viewer, const Question& question);
 
   ServeOptions options_;
   Log log_;
   boost::asio::io_context io_;
-  boost::asio::thread_pool pool_{2};
+  boost::asio::thread_pool pool_{2}, question_pool_{1};
   Tcp::acceptor acceptor_;
   boost::asio::steady_timer sweep_timer_, accept_timer_;
   std::uint16_t port_ = 0;
@@ -95,6 +98,7 @@ class Server {
   std::mutex answers_mutex_;  // one question at a time
   std::optional<Database> answers_db_;
   std::optional<Store> answers_;
+  std::optional<Database> questions_db_;
 };
 
 }  // namespace sphase

@@ -11,6 +11,7 @@
 
 #include "collector/ingest/sources.h"
 #include "collector/learn/advice_table.h"
+#include "collector/ship/handshake.h"
 #include "common/clock.h"
 #include "common/note_file.h"
 #include "common/vocabulary.h"
@@ -164,11 +165,14 @@ Status Shipper::session() {
   source_ = std::move(**source);
   seen_.clear();
   advice_.clear();
-  known_ = false;
   notices_ = 0;
   data_version_ = notes_ns_ = -1;
   if (auto done = peer_.connect(options_.host, options_.port, kConnectMs); !done) return done;
-  if (auto done = introduce(*source_); !done) return done;
+  const Introduction introduction{options_.host, options_.munge, options_.collector_uids,
+                                  source_->node, source_->id,    !options_.advice_table.empty()};
+  auto welcome = introduce(peer_, introduction, kAnswerMs);
+  if (!welcome) return Error{welcome.error()};
+  change_ = welcome->change;
   if (auto done = measure_clock(kFirstClocks); !done) return done;
   log_("shipping to " + options_.host);
   while (!stop_()) {
@@ -184,42 +188,7 @@ Status Shipper::session() {
   return Done{};
 }
 
-/// Says who we are, and finds out that the collector is one.
-Status Shipper::introduce(const Source& source) {
-  auto frame = await(FrameType::kChallenge);
-  if (!frame) return Error{frame.error()};
-  const auto challenge = parse_challenge(frame->body);
-  if (!challenge) return Error{options_.host + " is no collector of sphase"};
-  if (challenge->version != kProtocolVersion) {
-    return Error{"the collector speaks version " + std::to_string(challenge->version) +
-                 " of the protocol, this program " + std::to_string(kProtocolVersion)};
-  }
-  Hello hello{challenge->nonce, std::string(kNonceBytes, '\0'), source.node, source.id,
-              !options_.advice_table.empty()};
-  if (::getrandom(hello.own_nonce.data(), kNonceBytes, 0) != ssize_t{kNonceBytes}) {
-    return errno_error("no random bytes");
-  }
-  auto credential = make_credential(options_.munge, body_of(hello));
-  if (!credential) return Error{credential.error()};
-  if (auto sent = peer_.send(FrameType::kHello, *credential, kAnswerMs); !sent) return sent;
-  frame = await(FrameType::kWelcome);
-  if (!frame) return Error{frame.error()};
-  const auto welcome = parse_welcome(frame->body);
-  if (!welcome) return Error{"the collector sent a welcome that cannot be read"};
-  auto caller = read_credential(options_.munge, welcome->credential);
-  if (!caller) return Error{"the collector: " + caller.error()};
-  const auto& uids = options_.collector_uids;
-  if (caller->payload != hello.own_nonce ||
-      std::find(uids.begin(), uids.end(), caller->uid) == uids.end()) {
-    return Error{options_.host + " is not our collector: user " + std::to_string(caller->uid) +
-                 " runs it (TrustedUsers of sphase.conf)"};
-  }
-  change_ = welcome->change;
-  known_ = true;
-  return Done{};
-}
-
-/// The next frame of that type. Advice that comes meanwhile is taken, once we know from whom.
+/// The next frame of that type. Advice that comes meanwhile is taken: we know from whom.
 Result<Frame> Shipper::await(FrameType type) {
   const std::int64_t until_ns = monotonic_ns() + kAnswerMs * kMs;
   for (;;) {
@@ -230,7 +199,7 @@ Result<Frame> Shipper::await(FrameType type) {
     if ((*frame)->type == FrameType::kRefused) {
       return Error{"the collector refuses: " + (*frame)->body.substr(0, 512)};
     }
-    if ((*frame)->type != FrameType::kAdvice || !known_) {
+    if ((*frame)->type != FrameType::kAdvice) {
       return Error{"the collector sent what nobody asked for"};
     }
     if (auto done = handle_advice(**frame); !done) return Error{done.error()};

@@ -49,7 +49,6 @@ class Shipper {
   Result<std::optional<Source>> open_source();
   std::optional<Source> only_notes() const;
   Status ship_notes();
-  Status introduce(const Source& source);
   Status measure_clock(int times);
   Status ship_all();
   Status ship_pass();
@@ -69,7 +68,6 @@ class Shipper {
   Peer::Stop stop_;
   Log log_;
   Peer peer_;
-  bool known_ = false;  // the peer has shown that it is our collector
   ClockFilter clock_;
   std::optional<Source> source_;
   std::map<RunName, RunSeen> seen_;  // of runs that go on, as the collector has them

@@ -9,7 +9,7 @@ std::optional<FrameHeader> parse_header(const std::array<char, kHeaderBytes>& by
   const auto type = static_cast<std::uint8_t>(bytes[4]);
   if (length == 0 || length > most) return std::nullopt;
   if (type < static_cast<std::uint8_t>(FrameType::kChallenge) ||
-      type > static_cast<std::uint8_t>(FrameType::kAdvice)) {
+      type > static_cast<std::uint8_t>(FrameType::kAnswer)) {
     return std::nullopt;
   }
   return FrameHeader{static_cast<FrameType>(type), length - 1};

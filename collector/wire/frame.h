@@ -31,6 +31,8 @@ enum class FrameType : std::uint8_t {
   kStored,         // collector: they are on its disk
   kAlive,          // peer: nothing new
   kAdvice,         // collector: a part of the advice table
+  kQuestion,       // a user: a command of `sphase` (collector/answer/answer.h)
+  kAnswer,         // collector: its exit code (a byte) and text
 };
 
 inline constexpr std::size_t kHeaderBytes = 5;

@@ -21,7 +21,7 @@ struct Challenge {
 std::string body_of(const Challenge& challenge);
 std::optional<Challenge> parse_challenge(std::string_view body);
 
-/// What a shipper says of itself. It is the payload of its MUNGE credential, so that the credential
+/// What a shipper says of itself; of a user who asks, node and file are "". It is the payload of its MUNGE credential, so that the credential
 /// is of no use for anything else; `nonce` is the challenge's, `own_nonce` one for the answer.
 struct Hello {
   std::string nonce, own_nonce, node, file_id;

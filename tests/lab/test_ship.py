@@ -1,11 +1,12 @@
 """What the nodes record arrives at the collector, as it comes and all of it, whatever is killed."""
 
+import json
 import re
 import time
 import unittest
 
 from collector import Collector
-from telemetry import ON, TelemetryCase, U1, read_runs, wait_for
+from telemetry import ON, TelemetryCase, U1, U2, build_dir, read_runs, wait_for
 
 
 class Ship(TelemetryCase):
@@ -46,6 +47,34 @@ class Ship(TelemetryCase):
                     mine = [row for row in self.collector.rows(table, job.id)
                             if row["node"] == node]
                     self.assertEqual(len(mine), len(getattr(run, name)), (node, table))
+
+    def ask(self, user, *words):
+        """A command of sphase on a login node, where sphase.conf names the collector."""
+        return self.lab.run_as(user, [build_dir() / "cli" / "sphase", *words])
+
+    def test_the_collector_answers_as_its_file_does_and_to_the_owner_alone(self):
+        job = self.srun([self.program("workload"), "-s", "100", "-c", "200", "-m", "10"], ON)
+        self.collector.wait_ended(job.id, 1)
+        number = str(job.id)
+        for words in (("report", number, "--instances"), ("report", number, "--csv"),
+                      ("report", number, "--html", "-"), ("export", number, "--table", "phase"),
+                      ("export", number, "--table", "sample", "--format", "csv")):
+            file = self.collector.sphase(*words)
+            self.assertEqual(file.rc, 0, file.stderr)
+            for user in (U1, None):
+                asked = self.ask(user, *words)
+                self.assertEqual((asked.rc, asked.stdout), (0, file.stdout), (user, words))
+            other = self.ask(U2, *words)
+            unknown = self.ask(U2, *(word.replace(number, "99999") for word in words))
+            self.assertEqual((other.rc, other.stdout), (1, ""), words)
+            self.assertEqual(other.stderr, unknown.stderr.replace("99999", number), words)
+        jobs = json.loads(self.ask(U1, "jobs", "--json").stdout)["jobs"]
+        self.assertIn(job.id, [line["job_id"] for line in jobs])
+        jobs = json.loads(self.ask(U2, "jobs", "--json").stdout)["jobs"]
+        self.assertEqual([line for line in jobs if line["user"] != U2], [])
+        self.assertEqual(self.ask(U2, "export", "--table", "run").stdout, "")
+        wrong = self.ask(U1, "report", "nonsense")
+        self.assertEqual(wrong.rc, 2, wrong.stderr)
 
     def test_why_a_node_recorded_nothing_is_known_too(self):
         plugstack = (self.lab.dir / "etc" / "plugstack.conf").read_text()

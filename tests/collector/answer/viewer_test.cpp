@@ -1,4 +1,4 @@
-#include "collector/http/viewer.h"
+#include "collector/answer/viewer.h"
 
 #include "tests/collector/fixture.h"
 

@@ -31,5 +31,7 @@ struct Seen {
 /// user's: nothing in the answer tells which, and another user's job is not even loaded, so that
 /// the time it takes does not tell either. Errors: the database cannot be read.
 Result<std::optional<Seen>> seen_by(const Viewer& viewer, Database& db, const std::string& job);
+Result<std::optional<Seen>> seen_by(const Viewer& viewer, Database& db,
+                                    const JobSelector& selector);
 
 }  // namespace sphase

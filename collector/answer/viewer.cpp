@@ -1,4 +1,4 @@
-#include "collector/http/viewer.h"
+#include "collector/answer/viewer.h"
 
 #include <algorithm>
 
@@ -39,10 +39,14 @@ bool may_see(const Viewer& viewer, const JobFacts& job) {
 }
 
 Result<std::optional<Seen>> seen_by(const Viewer& viewer, Database& db, const std::string& job) {
-  const std::optional<Seen> kNothing;
   const auto selector = parse_job_selector(job);
-  if (!selector) return kNothing;
-  const auto numbers = find_jobs(db, *selector);
+  return selector ? seen_by(viewer, db, *selector) : std::optional<Seen>();
+}
+
+Result<std::optional<Seen>> seen_by(const Viewer& viewer, Database& db,
+                                    const JobSelector& selector) {
+  const std::optional<Seen> kNothing;
+  const auto numbers = find_jobs(db, selector);
   if (!numbers) return Error{numbers.error()};
   if (numbers->empty()) return kNothing;
   if (!viewer.is_operator) {
@@ -51,7 +55,7 @@ Result<std::optional<Seen>> seen_by(const Viewer& viewer, Database& db, const st
     if (!*own) return kNothing;
   }
   Seen seen;
-  auto starts = load_timelines(db, *selector);
+  auto starts = load_timelines(db, selector);
   if (!starts) {
     seen.problem = starts.error();
     return std::optional(seen);

@@ -14,22 +14,12 @@ constexpr const char* kOfRun =
     " node = ?";
 /// Paths remembered so as not to ask for them again.
 constexpr std::size_t kMostPaths = 100'000;
+/// One for each set of columns that a shipment may bring; versions of the recorder bring a few.
+constexpr std::size_t kMostStatements = 200;
 
 void bind_name(Statement& to, int at, const RunName& name) {
   to.bind(at, name.cluster).bind(at + 1, name.job_id).bind(at + 2, name.restart_count);
   to.bind(at + 3, name.start_ns).bind(at + 4, name.step).bind(at + 5, name.node);
-}
-
-/// As in a column of the primary key of a table without rowid: no NULL, one type.
-bool has_keys(const Segment& part, std::string_view table) {
-  return std::all_of(key_columns(table).begin(), key_columns(table).end(), [&](const auto& name) {
-    const SegmentColumn* column = part.find(name);
-    if (column == nullptr || column->type() == SegmentColumn::Type::kNull) return false;
-    for (std::size_t row = 0; row < column->rows(); ++row) {
-      if (column->is_null(row)) return false;
-    }
-    return true;
-  });
 }
 
 bool is_constraint(Database& db) {
@@ -82,7 +72,7 @@ int Store::Shared::bind(Statement& to, int at, std::size_t row) const {
   return at;
 }
 
-/// Prepared once. The pointer is good for as long as the store.
+/// Prepared once. The pointer is good until the next shipment.
 Result<Statement*> Store::statement(const std::string& sql) {
   const auto found = statements_.find(sql);
   if (found != statements_.end()) return &found->second;
@@ -383,6 +373,7 @@ Status Store::put_sealed(const SealedRows& sealed) {
 
 Status Store::put(const Shipment& shipment) {
   targets_.clear();
+  if (statements_.size() > kMostStatements) statements_.clear();
   for (std::size_t row = 0; row < shipment.runs.rows(); ++row) {
     if (auto done = put_run(shipment.runs, row); !done) return done;
     ++count_.runs;

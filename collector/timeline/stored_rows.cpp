@@ -1,5 +1,6 @@
 #include "collector/timeline/stored_rows.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
@@ -30,6 +31,17 @@ const std::vector<std::string>& key_columns(std::string_view table) {
   static const std::vector<std::string> kPhase = {"scope", "task", "path", "number"};
   static const std::vector<std::string> kCounter = {"scope", "task", "path", "number", "event"};
   return table == "sample" ? kSample : table == "phase" ? kPhase : kCounter;
+}
+
+bool has_keys(const Segment& part, std::string_view table) {
+  using Type = SegmentColumn::Type;
+  return std::all_of(key_columns(table).begin(), key_columns(table).end(), [&](const auto& name) {
+    const bool number = name == "time_ns" || name == "task" || name == "number";
+    const SegmentColumn* column = part.find(name);
+    bool whole = column != nullptr && column->type() == (number ? Type::kInteger : Type::kText);
+    for (std::size_t row = 0; whole && row < column->rows(); ++row) whole = !column->is_null(row);
+    return whole;
+  });
 }
 
 std::string row_key(const Segment& part, std::string_view table, std::size_t row) {

@@ -34,6 +34,9 @@ class StoredColumn {
 /// Columns that, with run_id, are the key of table "sample", "phase" or "counter".
 const std::vector<std::string>& key_columns(std::string_view table);
 
+/// True if its rows could stand in that table: of each key column a value of the column's own type.
+bool has_keys(const Segment& part, std::string_view table);
+
 /// The key of a row as one text, for comparing; all key columns are there.
 std::string row_key(const Segment& part, std::string_view table, std::size_t row);
 

@@ -27,31 +27,34 @@ inline std::string text(Database& db, const std::string& sql) {
 
 using Row = std::map<std::string, std::string>;
 
-/// Rows of a table that may be sealed, of all runs, by their key: of several with one key the one
-/// that counts.
-inline std::map<std::string, Row> rows(Database& db, const std::string& table) {
-  std::map<std::string, Row> found;
+/// Calls `use` with each row of a table that may be sealed, of all runs: its key, and where it is.
+/// Of several with one key the last is the one that counts.
+template <typename Use>
+void each_row(Database& db, const std::string& table, Use use) {
   auto stored = StoredRows::prepare(db, table);
   REQUIRE(stored);
   auto run = db.prepare("SELECT run_id, job_id, step, start_ns FROM run ORDER BY 2, 3, 4");
   REQUIRE(run);
   while (run->step()) {
+    const std::string name = run->text(1) + "|" + run->text(2) + "|" + run->text(3) + "|";
     std::int64_t unreadable = 0;
     auto parts = stored->of_run(run->integer(0), unreadable);
     REQUIRE_MESSAGE(parts, (parts ? "" : parts.error()));
     CHECK(unreadable == 0);
     for (const Segment& part : *parts) {
-      for (std::size_t i = 0; i < part.rows(); ++i) {
-        Row row;
-        for (const auto& column : part.columns) row[column.name()] = cell(column, i);
-        std::string key = run->text(1) + "|" + run->text(2) + "|" + run->text(3);
-        for (const char* name : {"time_ns", "kind", "scope", "task", "path", "number", "event"}) {
-          key += "|" + (part.find(name) != nullptr ? row[name] : "");
-        }
-        found[key] = row;
-      }
+      for (std::size_t i = 0; i < part.rows(); ++i) use(name + row_key(part, table, i), part, i);
     }
   }
+}
+
+using Row = std::map<std::string, std::string>;
+
+inline std::map<std::string, Row> rows(Database& db, const std::string& table) {
+  std::map<std::string, Row> found;
+  each_row(db, table, [&](const std::string& key, const Segment& part, std::size_t i) {
+    Row& row = found[key];
+    for (const auto& column : part.columns) row[column.name()] = cell(column, i);
+  });
   return found;
 }
 
@@ -59,16 +62,17 @@ inline std::map<std::string, Row> rows(Database& db, const std::string& table) {
 inline std::string dump_sealed(Database& db) {
   std::string out;
   for (const std::string table : {"sample", "phase", "counter"}) {
-    for (const auto& [key, row] : rows(db, table)) {
-      out += table + " " + key;
-      for (const auto& [name, value] : row) out += "|" + value;
-      out += "\n";
-    }
+    std::map<std::string, std::string> lines;
+    each_row(db, table, [&](const std::string& key, const Segment& part, std::size_t i) {
+      std::string& line = lines[key] = table + " " + key;
+      for (const auto& column : part.columns) line += "|" + cell(column, i);
+    });
+    for (const auto& [key, line] : lines) out += line + "\n";
   }
   return out;
 }
 
-/// Rows of the other ones, of each run by its name. `run`: all but its number in the file.
+/// Rows of the other ones, of each run by its name: all but its number in the file.
 inline std::string dump_plain(Database& db) {
   std::string out;
   const auto add = [&](const std::string& sql) {
@@ -79,14 +83,16 @@ inline std::string dump_plain(Database& db) {
       out += "\n";
     }
   };
-  add("SELECT 'run', cluster, job_id, restart_count, start_ns, step, node, last_ns, end_ns,"
-      " job_name, markers FROM run ORDER BY job_id, start_ns, step");
+  const auto columns = [&](const std::string& table) {
+    return text(db, "SELECT group_concat('t.' || name) FROM pragma_table_info('" + table +
+                        "') WHERE name NOT IN ('run_id', 'change')");
+  };
+  add("SELECT 'run', job_id, " + columns("run") + " FROM run AS t");
   for (const std::string table : {"task", "value", "attribute"}) {
-    add("SELECT '" + table + "', job_id, step, start_ns, t.* FROM (SELECT run_id AS id, * FROM " +
-        table + ") AS t JOIN (SELECT run_id AS r, job_id, step, start_ns FROM run) ON r = id");
+    add("SELECT '" + table + "', run.job_id, run.step, run.start_ns, " + columns(table) + " FROM " +
+        table + " AS t JOIN run USING (run_id)");
   }
-  add("SELECT 'notice', cluster, job_id, step, node, time_ns, code, text FROM notice ORDER BY"
-      " job_id, step, time_ns, code");
+  add("SELECT 'notice', " + columns("notice") + " FROM notice AS t");
   return out;
 }
 

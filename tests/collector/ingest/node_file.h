@@ -18,7 +18,9 @@ namespace sphase::testing {
 
 class NodeFile {
  public:
-  explicit NodeFile(const std::string& path) : path_(path), db_(make_node_db(path, "n1")) {}
+  explicit NodeFile(const std::string& path) : path_(path), db_(make_node_db(path, "n1")) {
+    run_sql(db_, "PRAGMA synchronous = OFF");
+  }
   Database& db() { return db_; }
   const std::string& path() const { return path_; }
 
@@ -34,10 +36,12 @@ class NodeFile {
   }
   /// What a recorder does at the end of a transaction: a sign of life, and the next change.
   void commit(std::int64_t run, double last_s) {
+    run_sql(db_, "SAVEPOINT one");  // a transaction of its own, or a part of the caller's
     run_sql(db_, "UPDATE run SET last_ns = " + std::to_string(at(last_s)) +
                      " WHERE run_id = " + std::to_string(run));
     const auto noted = note_change(db_, run);
     REQUIRE_MESSAGE(noted, (noted ? "" : noted.error()));
+    run_sql(db_, "RELEASE one");
   }
   void end(std::int64_t run, double end_s) {
     run_sql(db_, "UPDATE run SET end_ns = " + std::to_string(at(end_s)) +

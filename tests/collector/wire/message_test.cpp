@@ -5,6 +5,8 @@
 #include "collector/wire/frame.h"
 #include "common/bytes.h"
 #include "tests/collector/segments.h"
+#include "tests/collector/wire/frame_fuzz_input.h"
+#include "tests/collector/wire/some_shipment.h"
 #include "tests/common/segment_bytes.h"
 
 using namespace sphase;
@@ -303,4 +305,12 @@ TEST_CASE("a part of the advice table comes back, the last one empty too") {
   CHECK_FALSE(parse_advice(""));
   CHECK(parse_advice(std::string(kAdvicePartBytes + 1, '\0')));
   CHECK_FALSE(parse_advice(std::string(kAdvicePartBytes + 2, '\0')));
+}
+
+TEST_CASE("what the fuzzer of frames begins with is a shipment") {
+  const auto shipment = parse_shipment(body_of_input(fuzz_input(some_real_shipment())));
+  REQUIRE_MESSAGE(shipment, (shipment ? "" : shipment.error()));
+  CHECK(dump(shipment->runs) == dump(some_real_shipment().runs));
+  CHECK(shipment->raw.size() == some_real_shipment().raw.size());
+  CHECK(shipment->sealed.size() == some_real_shipment().sealed.size());
 }

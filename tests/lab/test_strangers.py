@@ -152,7 +152,7 @@ class Strangers(TelemetryCase):
             with Client(self.collector.port) as client:
                 client.nonce()
                 client.send(kind, b"\1\0")
-                self.assertRefused(client, "a Hello comes first")
+                self.assertRefused(client, "a Hello of a node comes first")
 
     def test_a_second_hello(self):
         with self.known() as client:

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import random
-import signal
 import subprocess
 import tempfile
 import time
@@ -19,9 +18,9 @@ from telemetry import ON, TelemetryCase, U1, build_dir, recorders, wait_for
 TABLES = ("run", "task", "sample", "phase", "value", "attribute", "notice", "counter")
 KILLS = 100
 
-# Phases, values and attributes without end, from each of its tasks.
+# Phases, values and attributes from each of its tasks, for so long or until there is a file "stop".
 LOAD = """
-import itertools, sys, time
+import itertools, os, sys, time
 sys.path.insert(0, sys.argv[2])
 import sphase
 end = time.monotonic() + float(sys.argv[1])
@@ -31,7 +30,7 @@ with sphase.phase("outer"):
             sphase.value("residual", 1 / (turn + 1))
             if turn % 50 == 0:
                 sphase.attr("turn", str(turn))
-        if time.monotonic() > end:
+        if time.monotonic() > end or os.path.exists(sys.argv[2] + "/stop"):
             break
         time.sleep(0.004)
 """
@@ -107,6 +106,15 @@ class Killed(ShipCase):
         cls.collector.start()
         cls.addClassCleanup(cls.collector.stop_all)
 
+    def end_load(self, load):
+        (self.lab.dir / "load" / "stop").touch()
+        try:
+            load.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # srun may wait for a slurmctld that was killed meanwhile
+            load.kill()
+            load.wait(timeout=10)
+            self.lab.run(["scancel", f"--user={U1}"])
+
     def kill_one(self, choice):
         victim = choice.choices(["serve", *(f"ship-{node}" for node in self.lab.nodes)],
                                 [2, 1, 1])[0]
@@ -123,7 +131,6 @@ class Killed(ShipCase):
         print("seed", seed)
         choice = random.Random(seed)
         load = self.start_load(300, "-N2", "--ntasks-per-node=2", "--overlap", "--mem=100")
-        self.addCleanup(load.wait, timeout=60)
         killed = {}
         for turn in range(KILLS):
             time.sleep(choice.uniform(0, 0.5))
@@ -137,9 +144,7 @@ class Killed(ShipCase):
             victim = self.kill_one(choice)
             killed[victim] = killed.get(victim, 0) + 1
         print(killed)
-        load.send_signal(signal.SIGINT)
-        load.send_signal(signal.SIGINT)
-        load.wait(timeout=60)
+        self.end_load(load)
         self.wait_no_recorder()
         self.assert_all_there()
         for name in ("serve", *(f"ship-{node}" for node in self.lab.nodes)):

@@ -16,7 +16,7 @@ PACKAGES = (
     "g++", "cmake", "ninja-build", "ccache", "pkg-config", "python3-minimal", "libslurm-dev",
     "libmunge-dev", "libboost-dev", "libcdb-dev", "libcgroup-dev", "libeigen3-dev", "libpapi-dev",
     "libsqlite3-dev", "libzstd-dev", "libcli11-dev", "libfmt-dev", "nlohmann-json3-dev",
-    "doctest-dev",
+    "doctest-dev", "libjs-dygraphs",
 )
 
 
